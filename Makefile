@@ -1,0 +1,64 @@
+# Suffice: `make serve` runs it, `make test` tests it. Both prepare what they need; the second run takes seconds.
+SHELL := /bin/sh
+.DEFAULT_GOAL := help
+PYTHON ?= $(shell command -v python3.11 || command -v python3 || echo python3)
+VENV ?= .venv
+BIN := $(VENV)/bin
+LOCK := uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header
+
+.PHONY: help serve test lint types format bench browser lock migration clean
+
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+serve: $(VENV)/.runtime ## Start the service and its own PostgreSQL (SUFFICE_HOST, SUFFICE_PORT, SUFFICE_DATA_DIR, DATABASE_URL)
+	@exec $(BIN)/suffice serve
+
+test: $(VENV)/.development ## Run the whole suite on an embedded PostgreSQL (ARGS="-k lease" to choose)
+	@$(BIN)/pytest $(ARGS)
+
+lint: $(VENV)/.development ## Check style, formatting, types and the import contract
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: $(VENV)/.development ## Format the code and fix what can be fixed
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+bench: $(VENV)/.development ## Measure; each figure is a ratio to a reference taken in the same run
+	@for script in bench/*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
+
+browser: ## Install Debian's Chromium, which the browser tests drive (needs root)
+	@command -v chromium >/dev/null && command -v chromedriver >/dev/null || \
+	  { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium chromium-driver fonts-dejavu-core; }
+
+lock: $(VENV)/.development ## Pin the dependencies anew after a change of pyproject.toml
+	$(BIN)/pip install --quiet uv
+	$(BIN)/$(LOCK) pyproject.toml -o requirements.txt
+	$(BIN)/$(LOCK) --extra dev -c requirements.txt pyproject.toml -o requirements-dev.txt
+
+migration: $(VENV)/.development ## Draft a migration from the tables (NAME="add workers")
+	$(BIN)/python migrations/draft.py "$(NAME)"
+
+clean: ## Remove the virtual environment and the caches; the data folder stays
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+
+$(VENV)/bin/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || \
+	  { echo "Suffice needs Python 3.11 or newer; point PYTHON at one: make PYTHON=/path/to/python3.11"; exit 1; }
+	@echo "Creating the virtual environment in $(VENV) ..."
+	@$(PYTHON) -m venv $(VENV) || \
+	  { rm -rf $(VENV); echo "$(PYTHON) cannot create virtual environments; on Debian: apt-get install python3-venv"; exit 1; }
+
+$(VENV)/.runtime: $(VENV)/bin/python requirements.txt pyproject.toml
+	@echo "Installing what the service needs (first time only) ..."
+	@$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements.txt
+	@$(BIN)/pip install --quiet --disable-pip-version-check --no-deps -e .
+	@touch $@
+
+$(VENV)/.development: $(VENV)/.runtime requirements-dev.txt
+	@echo "Installing what the tests need (first time only) ..."
+	@$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.txt
+	@touch $@
