@@ -1,0 +1,34 @@
+"""Stop at a fixed number of labels: what most platforms offer today."""
+
+from typing import Annotated, Literal
+
+import numpy as np
+from pydantic import Field
+
+from app.domain import Reason
+from app.policy.belief import Array, Belief, Mask, strongest_other
+from app.policy.requirements.base import Requirement
+
+
+class Count(Requirement):
+    """A fixed number of real labels, whatever they say (the minimum label count of Li et al., WSDM 2016).
+
+    >>> Count(labels=3).shortfall(Belief.of([[0, 0], [1, 1], [2, 1]]))
+    array([3., 1., 0.])
+    """
+
+    kind: Literal["count"] = "count"
+    labels: Annotated[int, Field(ge=1, le=10_000, description="How many labels every item gets")]
+
+    def satisfied(self, belief: Belief) -> Mask:
+        return np.asarray(belief.total >= self.labels)
+
+    def shortfalls(self, belief: Belief) -> Array:
+        votes_to_lead = strongest_other(belief.votes) + 1 - belief.votes
+        votes_to_count = self.labels - belief.total[:, None]
+        return np.maximum(np.maximum(votes_to_lead, votes_to_count), 0.0)
+
+    def reason(self, votes: Array) -> Reason:
+        given = votes.sum()
+        code = "count" if given >= self.labels else "count-not-reached"
+        return Reason(code, f"{given:g} labels of {self.labels}")
