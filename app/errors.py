@@ -1,0 +1,109 @@
+"""Every way in which a request can fail, with its HTTP status and its stable code.
+
+    SufficeError
+    ├── StartupError            the service cannot start (command line only)
+    ├── JobUnknown              404 job-unknown
+    ├── ItemUnknown             404 item-unknown
+    ├── AssignmentUnknown       404 assignment-unknown
+    ├── LabelUnknown            422 label-unknown
+    ├── ItemConflict            409 item-conflict
+    ├── AnswerConflict          409 answer-conflict
+    ├── ItemClosed              409 item-closed
+    ├── BudgetExhausted         409 budget-exhausted
+    ├── InvalidInput            422 invalid-input
+    └── Unavailable             503 unavailable
+
+A docstring is the message's first sentence; `detail` says what happened this time. "No work left" is an answer with a
+reason, not an error.
+"""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+
+@dataclass(frozen=True)
+class FieldError:
+    """What is wrong with one field: a JSON pointer into the body, and what would be right."""
+
+    pointer: str
+    message: str
+
+
+class SufficeError(Exception):
+    """Something went wrong."""
+
+    status: ClassVar[int] = 500
+    code: ClassVar[str] = "internal-error"
+
+    def __init__(self, detail: str, *, errors: tuple[FieldError, ...] = ()) -> None:
+        super().__init__(detail)
+        self.detail = detail
+        self.errors = errors
+
+    @classmethod
+    def title(cls) -> str:
+        return (cls.__doc__ or cls.__name__).splitlines()[0]
+
+
+class StartupError(SufficeError):
+    """The service cannot start."""
+
+
+class JobUnknown(SufficeError):
+    """There is no such job."""
+
+    status, code = 404, "job-unknown"
+
+
+class ItemUnknown(SufficeError):
+    """The job has no such item."""
+
+    status, code = 404, "item-unknown"
+
+
+class AssignmentUnknown(SufficeError):
+    """The job has no such assignment."""
+
+    status, code = 404, "assignment-unknown"
+
+
+class LabelUnknown(SufficeError):
+    """The label is not one of the job's labels."""
+
+    status, code = 422, "label-unknown"
+
+
+class ItemConflict(SufficeError):
+    """An item with this key exists with other content."""
+
+    status, code = 409, "item-conflict"
+
+
+class AnswerConflict(SufficeError):
+    """The worker has already answered this item differently."""
+
+    status, code = 409, "answer-conflict"
+
+
+class ItemClosed(SufficeError):
+    """The item takes no more answers."""
+
+    status, code = 409, "item-closed"
+
+
+class BudgetExhausted(SufficeError):
+    """The job's budget does not cover this answer."""
+
+    status, code = 409, "budget-exhausted"
+
+
+class InvalidInput(SufficeError):
+    """The request does not fit what the operation takes."""
+
+    status, code = 422, "invalid-input"
+
+
+class Unavailable(SufficeError):
+    """The service cannot reach its database."""
+
+    status, code = 503, "unavailable"

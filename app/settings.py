@@ -1,0 +1,34 @@
+"""What the environment decides, with types and units."""
+
+from datetime import timedelta
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, Field
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+_SCHEMES = ("postgresql://", "postgres://")
+
+
+def _is_postgres(url: str) -> str:
+    if not url.startswith(_SCHEMES):
+        raise ValueError("must start with postgresql://")
+    return url
+
+
+PostgresUrl = Annotated[str, AfterValidator(_is_postgres)]
+
+
+class Settings(BaseSettings):
+    """Read from the environment: `SUFFICE_...`, and `DATABASE_URL` as everybody names it."""
+
+    model_config = SettingsConfigDict(env_prefix="SUFFICE_", populate_by_name=True, env_ignore_empty=True)
+
+    host: str = "127.0.0.1"
+    port: Annotated[int, Field(ge=0, le=65535)] = 8000
+    workers: Annotated[int, Field(ge=1, le=64)] = 1
+    data_dir: Path = Path("suffice-data")
+    database_url: Annotated[PostgresUrl | None, Field(validation_alias="DATABASE_URL")] = None
+    database_connections: Annotated[int, Field(ge=1, le=200)] = 10
+    log_level: Literal["debug", "info", "warning", "error"] = "info"
+    sweep_interval: timedelta = timedelta(seconds=1)

@@ -1,0 +1,51 @@
+"""Answers: votes in the order in which they were committed."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from decimal import Decimal
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import BigInteger, CursorResult, bindparam, func, insert, select
+from sqlalchemy.dialects.postgresql import ARRAY
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from app.store.pairs import Pair, as_table, same_pair
+from app.store.tables import answer
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    answer_id: int
+    item_id: int
+    worker: str | None
+    assignment_id: int | None
+    label: int
+    cost: Decimal
+    late: bool
+    verdict: dict[str, Any]
+    answered_at: datetime
+
+
+_ANSWER = [column for column in answer.c if column.name != "job_id"]
+
+
+async def insert_answers(connection: AsyncConnection, job_id: UUID, new: Sequence[Answer]) -> None:
+    if new:
+        await connection.execute(insert(answer), [{"job_id": job_id} | asdict(row) for row in new])
+
+
+async def answers_by_assignment(connection: AsyncConnection, job_id: UUID, numbers: Collection[int]) -> list[Answer]:
+    wanted = answer.c.assignment_id == func.any(bindparam("numbers", list(numbers), ARRAY(BigInteger)))
+    return _answers(await connection.execute(select(*_ANSWER).where(answer.c.job_id == job_id, wanted)))
+
+
+async def answers_by_pair(connection: AsyncConnection, job_id: UUID, wanted: Collection[Pair]) -> list[Answer]:
+    pairs = as_table(wanted)
+    query = select(*_ANSWER).where(answer.c.job_id == job_id, same_pair(answer, pairs))
+    return _answers(await connection.execute(query))
+
+
+def _answers(found: CursorResult[Any]) -> list[Answer]:
+    return [Answer(**row) for row in found.mappings()]

@@ -1,0 +1,116 @@
+"""The job row: rules, money and counters, and the lock that every writer of a job takes first."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from decimal import Decimal
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import RowMapping, insert, select, update
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from app.domain import JobState
+from app.errors import JobUnknown
+from app.policy.engine import Engine
+from app.policy.rules import Rules
+from app.store.tables import job
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    job_id: UUID
+    name: str | None
+    rules: Rules
+    lease_duration: timedelta
+    budget: Decimal | None
+    spent: Decimal = Decimal(0)
+    reserved: Decimal = Decimal(0)
+    items: int = 0
+    resolved: int = 0
+    given_up: int = 0
+    leases: int = 0
+    answers: int = 0
+    progress: float = 0.0
+    created_at: datetime
+
+    @property
+    def engine(self) -> Engine:
+        return Engine(self.rules)
+
+    @property
+    def remaining(self) -> Decimal | None:
+        """What may still be promised to workers; None is unlimited."""
+        return None if self.budget is None else self.budget - self.spent - self.reserved
+
+    def affords(self, cost: Decimal) -> bool:
+        return self.remaining is None or cost <= self.remaining
+
+    @property
+    def open(self) -> int:
+        return self.items - self.resolved - self.given_up
+
+    @property
+    def state(self) -> JobState:
+        return JobState.DONE if self.items and not self.open else JobState.RUNNING
+
+    @property
+    def completeness(self) -> float:
+        return min(max(self.progress / self.items, 0.0), 1.0) if self.items else 0.0
+
+
+async def insert_job(connection: AsyncConnection, new: Job) -> None:
+    settings = {
+        "job_id": new.job_id,
+        "name": new.name,
+        "rules": new.rules.model_dump(mode="json"),
+        "lease_seconds": int(new.lease_duration.total_seconds()),
+        "budget": new.budget,
+        "created_at": new.created_at,
+    }
+    await connection.execute(insert(job).values(settings | _ledger(new)))
+
+
+async def load_job(connection: AsyncConnection, job_id: UUID) -> Job:
+    return await _load(connection, job_id, lock=False)
+
+
+async def lock_job(connection: AsyncConnection, job_id: UUID) -> Job:
+    """Load the job and keep every other writer of it out until this transaction ends."""
+    return await _load(connection, job_id, lock=True)
+
+
+async def save_ledger(connection: AsyncConnection, changed: Job) -> None:
+    """Write back the money and the counters of a job that this transaction has locked."""
+    await connection.execute(update(job).where(job.c.job_id == changed.job_id).values(_ledger(changed)))
+
+
+async def _load(connection: AsyncConnection, job_id: UUID, *, lock: bool) -> Job:
+    query = select(job).where(job.c.job_id == job_id)
+    if lock:
+        query = query.with_for_update(key_share=True)  # weaker than FOR UPDATE: foreign keys to the job need not wait
+    found = (await connection.execute(query)).mappings().one_or_none()
+    if found is None:
+        raise JobUnknown(f"There is no job {job_id}")
+    return _job(found)
+
+
+def _job(row: RowMapping) -> Job:
+    values: dict[str, Any] = dict(row)
+    return Job(
+        rules=Rules.model_validate(values.pop("rules")),
+        lease_duration=timedelta(seconds=values.pop("lease_seconds")),
+        **values,
+    )
+
+
+def _ledger(saved: Job) -> dict[str, Any]:
+    return {
+        "spent": saved.spent,
+        "reserved": saved.reserved,
+        "items": saved.items,
+        "resolved": saved.resolved,
+        "given_up": saved.given_up,
+        "leases": saved.leases,
+        "answers": saved.answers,
+        "progress": saved.progress,
+    }

@@ -1,0 +1,143 @@
+"""The tables. Every primary key starts with the job, so that a job can live on a machine of its own."""
+
+from sqlalchemy import (
+    ARRAY,
+    BigInteger,
+    Boolean,
+    CheckConstraint,
+    Column,
+    DateTime,
+    Double,
+    ForeignKeyConstraint,
+    Index,
+    Integer,
+    MetaData,
+    Numeric,
+    SmallInteger,
+    Table,
+    Text,
+    UniqueConstraint,
+    Uuid,
+    text,
+)
+from sqlalchemy.dialects.postgresql import JSONB
+
+metadata = MetaData(
+    naming_convention={
+        "pk": "pk_%(table_name)s",
+        "fk": "fk_%(table_name)s_%(referred_table_name)s",
+        "ck": "ck_%(table_name)s_%(constraint_name)s",
+        "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+        "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+    }
+)
+
+ZERO = text("0")
+
+job = Table(
+    "job",
+    metadata,
+    Column("job_id", Uuid, primary_key=True),
+    Column("name", Text),
+    Column("rules", JSONB, nullable=False),
+    Column("lease_seconds", Integer, nullable=False),
+    Column("budget", Numeric),
+    Column("spent", Numeric, nullable=False, server_default=ZERO),
+    Column("reserved", Numeric, nullable=False, server_default=ZERO),
+    # Counters stand on the row that every writer locks: reading them never scans, and they go with the money.
+    Column("items", BigInteger, nullable=False, server_default=ZERO),
+    Column("resolved", BigInteger, nullable=False, server_default=ZERO),
+    Column("given_up", BigInteger, nullable=False, server_default=ZERO),
+    Column("leases", BigInteger, nullable=False, server_default=ZERO),
+    Column("answers", BigInteger, nullable=False, server_default=ZERO),
+    Column("progress", Double, nullable=False, server_default=ZERO),  # the sum over the items
+    Column("created_at", DateTime(timezone=True), nullable=False),
+    CheckConstraint("budget >= 0 AND budget < 'Infinity'", name="budget_is_an_amount"),
+    CheckConstraint("spent >= 0 AND reserved >= 0", name="money_is_not_negative"),
+    CheckConstraint("spent + reserved <= budget", name="never_over_budget"),
+    CheckConstraint("lease_seconds > 0", name="lease_lasts"),
+    CheckConstraint("resolved >= 0 AND given_up >= 0 AND resolved + given_up <= items", name="items_add_up"),
+    CheckConstraint("leases >= 0 AND answers >= 0", name="counts_are_not_negative"),
+)
+
+item = Table(
+    "item",
+    metadata,
+    Column("job_id", Uuid, primary_key=True),
+    Column("item_id", BigInteger, primary_key=True, autoincrement=False),  # 1, 2, 3 ... within the job
+    Column("key", Text, nullable=False),
+    Column("payload", JSONB(none_as_null=True)),
+    Column("cost", Numeric, nullable=False),
+    Column("gold", SmallInteger),
+    Column("prior", ARRAY(Double)),
+    Column("features", ARRAY(Double)),
+    Column("state", Text, nullable=False, server_default=text("'open'")),
+    Column("votes", ARRAY(Integer), nullable=False),
+    Column("priority", Double, nullable=False),
+    Column("tie_break", BigInteger, nullable=False),
+    Column("wanted", Integer, nullable=False),  # how many answers may be out at once
+    Column("in_flight", Integer, nullable=False, server_default=ZERO),
+    Column("label", SmallInteger),
+    Column("confidence", Double, nullable=False),
+    Column("progress", Double, nullable=False),
+    Column("reason", JSONB, nullable=False),
+    UniqueConstraint("job_id", "key"),
+    ForeignKeyConstraint(["job_id"], ["job.job_id"], ondelete="CASCADE"),
+    CheckConstraint("cost > 0 AND cost < 'Infinity'", name="cost_is_an_amount"),
+    CheckConstraint("state IN ('open', 'resolved', 'given_up')", name="state_is_known"),
+    CheckConstraint("(state = 'resolved') = (label IS NOT NULL)", name="resolved_has_a_label"),
+    CheckConstraint("state = 'open' OR wanted = 0", name="closed_wants_nothing"),
+    CheckConstraint("wanted >= 0 AND in_flight >= 0", name="counts_are_not_negative"),
+    CheckConstraint("0 <= ALL (votes)", name="votes_are_not_negative"),
+    # The priority queue: an item leaves it while as many answers are out as it wants.
+    Index(
+        "ix_item_queue",
+        "job_id",
+        text("priority DESC"),
+        "tie_break",
+        postgresql_where=text("state = 'open' AND in_flight < wanted"),
+    ),
+    Index("ix_item_open", "job_id", "item_id", postgresql_where=text("state = 'open'")),
+)
+
+assignment = Table(
+    "assignment",
+    metadata,
+    Column("job_id", Uuid, primary_key=True),
+    Column("assignment_id", BigInteger, primary_key=True, autoincrement=False),  # 1, 2, 3 ... within the job
+    Column("item_id", BigInteger, nullable=False),
+    Column("worker", Text),
+    Column("state", Text, nullable=False),
+    Column("cost", Numeric, nullable=False),
+    Column("leased_at", DateTime(timezone=True), nullable=False),
+    Column("expires_at", DateTime(timezone=True), nullable=False),
+    Column("why", JSONB, nullable=False),
+    # One row per item and worker, ever: a lease that expired is renewed in place, never doubled.
+    UniqueConstraint("job_id", "item_id", "worker"),
+    ForeignKeyConstraint(["job_id", "item_id"], ["item.job_id", "item.item_id"], ondelete="CASCADE"),
+    CheckConstraint("state IN ('live', 'answered', 'expired')", name="state_is_known"),
+    CheckConstraint("cost >= 0", name="cost_is_not_negative"),
+    CheckConstraint("expires_at > leased_at", name="lease_lasts"),
+    Index("ix_assignment_live_by_expiry", "job_id", "expires_at", postgresql_where=text("state = 'live'")),
+    Index("ix_assignment_live_by_worker", "job_id", "worker", postgresql_where=text("state = 'live'")),
+)
+
+answer = Table(
+    "answer",
+    metadata,
+    Column("job_id", Uuid, primary_key=True),
+    Column("answer_id", BigInteger, primary_key=True, autoincrement=False),  # 1, 2, 3 ... in the order of commit
+    Column("item_id", BigInteger, nullable=False),
+    Column("worker", Text),
+    Column("assignment_id", BigInteger),
+    Column("label", SmallInteger, nullable=False),
+    Column("cost", Numeric, nullable=False),
+    Column("late", Boolean, nullable=False),
+    Column("verdict", JSONB, nullable=False),  # what the caller was told, to be told again
+    Column("answered_at", DateTime(timezone=True), nullable=False),
+    UniqueConstraint("job_id", "item_id", "worker"),
+    UniqueConstraint("job_id", "assignment_id"),
+    ForeignKeyConstraint(["job_id", "item_id"], ["item.job_id", "item.item_id"], ondelete="CASCADE"),
+    CheckConstraint("cost >= 0", name="cost_is_not_negative"),
+    CheckConstraint("label >= 0", name="label_is_a_position"),
+)
