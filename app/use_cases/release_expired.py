@@ -1,0 +1,34 @@
+"""Take back leases whose time is over: the item is free again and its money returns to the budget."""
+
+from collections import Counter
+from dataclasses import replace
+from datetime import datetime
+from decimal import Decimal
+
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
+
+from app.store.assignments import expire_leases, jobs_with_expired_leases
+from app.store.items import change_in_flight
+from app.store.jobs import Job, lock_job, save_ledger
+
+
+async def release_expired(connection: AsyncConnection, job: Job, now: datetime) -> Job:
+    """Release the expired leases of a locked job; gives the job with its money returned."""
+    expired = await expire_leases(connection, job.job_id, now)
+    if not expired:
+        return job
+    released = Counter(item_id for item_id, _ in expired)
+    await change_in_flight(connection, job.job_id, {item_id: -copies for item_id, copies in released.items()})
+    job = replace(job, reserved=job.reserved - sum((cost for _, cost in expired), Decimal(0)))
+    await save_ledger(connection, job)
+    return job
+
+
+async def sweep(database: AsyncEngine, now: datetime) -> int:
+    """Release the expired leases of all jobs; gives the number of jobs touched. Replicas may do this side by side."""
+    async with database.connect() as connection:
+        job_ids = await jobs_with_expired_leases(connection, now)
+    for job_id in job_ids:
+        async with database.begin() as connection:  # one job, one transaction: no writer waits for the whole sweep
+            await release_expired(connection, await lock_job(connection, job_id), now)
+    return len(job_ids)
