@@ -1,0 +1,78 @@
+"""Answers over HTTP."""
+
+from fastapi import APIRouter, Request
+
+from app.api.dependencies import Database, JobId, Now
+from app.api.problems import documented, problem_of
+from app.api.schemas import AnswerIn, AnswerOut, AnswerRefused, AnswersOut, OneOrManyAnswers, ReasonOut
+from app.errors import (
+    AnswerConflict,
+    AssignmentUnknown,
+    BudgetExhausted,
+    InvalidInput,
+    ItemClosed,
+    ItemUnknown,
+    JobUnknown,
+    LabelUnknown,
+    SufficeError,
+    Unavailable,
+)
+from app.use_cases.record_answers import Recorded, Submission, record_answers
+
+router = APIRouter(prefix="/v1/jobs/{job}/answers", tags=["work"])
+
+_REFUSALS = documented(
+    JobUnknown,
+    ItemUnknown,
+    AssignmentUnknown,
+    AnswerConflict,
+    ItemClosed,
+    BudgetExhausted,
+    InvalidInput,
+    LabelUnknown,
+    Unavailable,
+)
+
+
+@router.post("", summary="Send one answer, or many", responses=_REFUSALS)
+async def post_answers(
+    job_id: JobId, body: OneOrManyAnswers, request: Request, database: Database, now: Now
+) -> AnswerOut | AnswersOut:
+    """Send what a worker said, under an `assignment` from `next` or for an `item` by a `worker`.
+
+    The verdict says at once what becomes of the item. A 200 is committed. The same answer sent again gets the same
+    verdict and costs nothing; another label for the same item by the same worker is refused. With `{"answers": [...]}`
+    each answer gets a result or an error of its own, in order; a late answer is taken while the item is open.
+    """
+    if isinstance(body, AnswerIn):
+        (outcome,) = await record_answers(database, job_id, [_submission(body, "#")], now)
+        if isinstance(outcome, SufficeError):
+            raise outcome
+        return _told(outcome)
+    submissions = [_submission(one, f"#/answers/{position}") for position, one in enumerate(body.answers)]
+    outcomes = await record_answers(database, job_id, submissions, now)
+    return AnswersOut(
+        results=[
+            AnswerRefused(error=problem_of(outcome, request.state.request_id))
+            if isinstance(outcome, SufficeError)
+            else _told(outcome)
+            for outcome in outcomes
+        ]
+    )
+
+
+def _submission(answer: AnswerIn, pointer: str) -> Submission:
+    return Submission(**dict(answer), pointer=pointer)
+
+
+def _told(outcome: Recorded) -> AnswerOut:
+    return AnswerOut(
+        item=outcome.item,
+        worker=outcome.worker,
+        duplicate=outcome.duplicate,
+        late=outcome.late,
+        verdict=outcome.verdict.value,
+        label=outcome.label,
+        confidence=outcome.confidence,
+        reason=ReasonOut(code=outcome.reason.code, message=outcome.reason.message),
+    )

@@ -1,0 +1,37 @@
+"""What endpoints need: the database, the time, and the job that the path names."""
+
+from collections.abc import Callable
+from datetime import datetime
+from typing import Annotated
+from uuid import UUID
+
+from fastapi import Depends, Path, Request
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from app.errors import JobUnknown
+
+Clock = Callable[[], datetime]
+
+ANY_JOB = "the-job-you-created-last"  # in the documentation's examples; the page at /docs puts the real id in its place
+
+
+def _database(request: Request) -> AsyncEngine:
+    engine: AsyncEngine = request.app.state.database
+    return engine
+
+
+def _now(request: Request) -> datetime:
+    clock: Clock = request.app.state.clock
+    return clock()
+
+
+def _job_id(job: Annotated[str, Path(description="The job's id", examples=[ANY_JOB])]) -> UUID:
+    try:
+        return UUID(job)
+    except ValueError:
+        raise JobUnknown(f"There is no job {job!r}") from None
+
+
+Database = Annotated[AsyncEngine, Depends(_database)]
+Now = Annotated[datetime, Depends(_now)]
+JobId = Annotated[UUID, Depends(_job_id)]

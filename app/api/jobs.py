@@ -1,0 +1,64 @@
+"""Jobs over HTTP."""
+
+from datetime import timedelta
+from uuid import uuid4
+
+from fastapi import APIRouter, Response
+
+from app.api.dependencies import Database, JobId, Now
+from app.api.problems import documented
+from app.api.schemas import ItemCounts, JobIn, JobOut
+from app.errors import InvalidInput, JobUnknown, Unavailable
+from app.policy.rules import Rules
+from app.store.jobs import Job
+from app.use_cases.create_job import create_job
+from app.use_cases.read_job import read_job
+
+router = APIRouter(prefix="/v1/jobs", tags=["jobs"])
+
+
+@router.post("", status_code=201, summary="Create a job", responses=documented(InvalidInput, Unavailable))
+async def post_job(body: JobIn, response: Response, database: Database, now: Now) -> JobOut:
+    """Start here: say which labels there are, what all answers may cost and when an answer is good enough.
+
+    Only `labels` and `budget` are required. Money is exact: give amounts as strings, or as numbers with up to six
+    decimals. The answer's `Location` header is the job's address.
+    """
+    job = await create_job(
+        database,
+        job_id=uuid4(),
+        name=body.name,
+        rules=body.rules(),
+        budget=body.budget,
+        lease_duration=timedelta(seconds=body.lease_seconds),
+        now=now,
+    )
+    response.headers["Location"] = f"/v1/jobs/{job.job_id}"
+    return _shown(job)
+
+
+@router.get("/{job}", summary="See how a job stands", responses=documented(JobUnknown, Unavailable))
+async def get_job(job_id: JobId, database: Database) -> JobOut:
+    """Use it to watch a job: what was spent and reserved, how many items are done, how complete the rest is.
+
+    `spent + reserved` never passes `budget`. Reading it costs the same for ten items and for ten million.
+    """
+    return _shown(await read_job(database, job_id))
+
+
+def _shown(job: Job) -> JobOut:
+    return JobOut(
+        **{name: getattr(job.rules, name) for name in Rules.model_fields},
+        id=str(job.job_id),
+        name=job.name,
+        budget=job.budget,
+        lease_seconds=int(job.lease_duration.total_seconds()),
+        created_at=job.created_at,
+        state=job.state,
+        spent=job.spent,
+        reserved=job.reserved,
+        remaining=job.remaining,
+        answers=job.answers,
+        items=ItemCounts(open=job.open, resolved=job.resolved, given_up=job.given_up),
+        completeness=job.completeness,
+    )

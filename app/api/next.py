@@ -1,0 +1,51 @@
+"""Work for workers over HTTP."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Body, Response
+
+from app.api.dependencies import Database, JobId, Now
+from app.api.problems import documented
+from app.api.schemas import AssignmentOut, NextIn, NextOut, ReasonOut, Why
+from app.errors import InvalidInput, JobUnknown, Unavailable
+from app.store.assignments import HeldLease
+from app.use_cases.assign_next import assign_next
+
+router = APIRouter(prefix="/v1/jobs/{job}/next", tags=["work"])
+
+
+@router.post("", summary="Get the next items for a worker", responses=documented(JobUnknown, InvalidInput, Unavailable))
+async def post_next(
+    job_id: JobId,
+    response: Response,
+    database: Database,
+    now: Now,
+    body: Annotated[NextIn | None, Body()] = None,
+) -> NextOut:
+    """Call it when a worker is ready. Each assignment is a lease with its money reserved until `expires_at`.
+
+    A worker never gets an item twice. Asking again returns what the worker holds, so a lost answer does no harm.
+    Without assignments, `status` tells what to do: `wait` for `retry_after` seconds, or `stop`, and `reason` says why.
+    """
+    ask = body or NextIn()
+    found = await assign_next(database, job_id, worker=ask.worker, count=ask.count, now=now)
+    if found.retry_after is not None:
+        response.headers["Retry-After"] = str(found.retry_after)
+    return NextOut(
+        status=found.status,
+        reason=ReasonOut(code=found.reason.code, message=found.reason.message),
+        retry_after=found.retry_after,
+        assignments=[_shown(held) for held in found.held],
+    )
+
+
+def _shown(held: HeldLease) -> AssignmentOut:
+    return AssignmentOut(
+        id=str(held.lease.assignment_id),
+        item=held.key,
+        payload=held.payload,
+        worker=held.lease.worker,
+        cost=held.lease.cost,
+        expires_at=held.lease.expires_at,
+        why=Why(**held.lease.why),
+    )

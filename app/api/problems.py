@@ -1,0 +1,132 @@
+"""Every failure as application/problem+json, naming the field where there is one."""
+
+from collections.abc import Sequence
+from http import HTTPStatus
+from typing import Any
+
+import structlog
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
+from starlette.exceptions import HTTPException
+
+from app.api.schemas import FieldProblem, Problem
+from app.errors import FieldError, InvalidInput, SufficeError, Unavailable
+
+log = structlog.get_logger()
+
+_PROTOCOL_CODES = {404: "not-found", 405: "method-not-allowed", 400: "bad-request", 413: "too-large"}
+
+
+class ProblemResponse(JSONResponse):
+    media_type = "application/problem+json"
+
+
+def problem_of(error: SufficeError, request_id: str | None) -> Problem:
+    return Problem(
+        type=f"urn:suffice:problem:{error.code}",
+        title=error.title(),
+        status=error.status,
+        detail=error.detail,
+        code=error.code,
+        errors=[FieldProblem(pointer=field.pointer, message=field.message) for field in error.errors],
+        request_id=request_id,
+    )
+
+
+def respond(request: Request, error: SufficeError, headers: dict[str, str] | None = None) -> ProblemResponse:
+    problem = problem_of(error, getattr(request.state, "request_id", None))
+    return ProblemResponse(problem.model_dump(mode="json"), error.status, headers)
+
+
+def install(app: FastAPI) -> None:
+    app.add_exception_handler(SufficeError, _known)
+    app.add_exception_handler(RequestValidationError, _invalid)
+    app.add_exception_handler(HTTPException, _protocol)
+    for lost_database in (OSError, PoolTimeout, DBAPIError):
+        app.add_exception_handler(lost_database, _database)
+
+
+def documented(*errors: type[SufficeError]) -> dict[int | str, dict[str, Any]]:
+    """What an operation's OpenAPI entry says of the errors it may answer with."""
+    by_status: dict[int | str, list[type[SufficeError]]] = {}
+    for error in errors:
+        by_status.setdefault(error.status, []).append(error)
+    return {
+        status: {
+            "description": " · ".join(f"`{error.code}` {error.title()}" for error in same),
+            "content": {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}},
+        }
+        for status, same in by_status.items()
+    }
+
+
+async def _known(request: Request, error: Exception) -> ProblemResponse:
+    assert isinstance(error, SufficeError)  # noqa: S101  as registered
+    return respond(request, error)
+
+
+async def _invalid(request: Request, error: Exception) -> ProblemResponse:
+    assert isinstance(error, RequestValidationError)  # noqa: S101  as registered
+    fields = tuple(_field_error(one, error.body) for one in error.errors())
+    first = fields[0]
+    more = f" (and {len(fields) - 1} more)" if len(fields) > 1 else ""
+    return respond(request, InvalidInput(f"{first.pointer}: {first.message}{more}", errors=fields))
+
+
+async def _protocol(request: Request, error: Exception) -> ProblemResponse:
+    assert isinstance(error, HTTPException)  # noqa: S101  as registered
+    code = _PROTOCOL_CODES.get(error.status_code, HTTPStatus(error.status_code).phrase.lower().replace(" ", "-"))
+    detail = {
+        404: f"There is nothing at {request.url.path}; /docs lists what there is",
+        405: f"{request.method} is not possible at {request.url.path}",
+    }.get(error.status_code, str(error.detail))
+    problem = Problem(
+        type=f"urn:suffice:problem:{code}",
+        title=HTTPStatus(error.status_code).phrase,
+        status=error.status_code,
+        detail=detail,
+        code=code,
+        request_id=getattr(request.state, "request_id", None),
+    )
+    return ProblemResponse(problem.model_dump(mode="json"), error.status_code, error.headers)
+
+
+async def _database(request: Request, error: Exception) -> ProblemResponse:
+    if isinstance(error, DBAPIError) and not _is_lost_connection(error):
+        raise error
+    log.warning("database unavailable", error=str(error).splitlines()[0] if str(error) else type(error).__name__)
+    return respond(
+        request, Unavailable("The database does not answer; nothing was changed, try again"), {"Retry-After": "1"}
+    )
+
+
+def _is_lost_connection(error: DBAPIError) -> bool:
+    return error.connection_invalidated or isinstance(error.orig, OSError)
+
+
+def _field_error(error: dict[str, Any], body: Any) -> FieldError:  # noqa: ANN401  whatever was sent
+    where, *path = error["loc"]
+    if error["type"] == "json_invalid":
+        cause = error.get("ctx", {}).get("error", "it cannot be parsed")
+        return FieldError("#", f"The body is not JSON: {cause}, at character {path[0] if path else 0}")
+    if where == "body" and not path and isinstance(body, bytes | str):
+        return FieldError("#", "The body must be JSON, sent with the header Content-Type: application/json")
+    if where == "body":
+        return FieldError("#" + "".join(f"/{part}" for part in _real_path(path, body)), error["msg"])
+    return FieldError(f"?{'.'.join(map(str, path))}" if where == "query" else ".".join(map(str, path)), error["msg"])
+
+
+def _real_path(path: Sequence[Any], body: Any) -> list[str]:  # noqa: ANN401  whatever was sent
+    """The steps of an error's location that exist in the body; the rest are names of union members."""
+    steps: list[str] = []
+    at = body
+    for number, part in enumerate(path):
+        if (isinstance(at, dict) and part in at) or (isinstance(at, list) and isinstance(part, int) and part < len(at)):
+            at = at[part]
+        elif number < len(path) - 1 or not isinstance(at, dict) or not isinstance(part, str):
+            continue
+        steps.append(str(part).replace("~", "~0").replace("/", "~1"))
+    return steps

@@ -1,0 +1,63 @@
+"""Results over HTTP."""
+
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+
+from app.api.dependencies import Database, JobId
+from app.api.problems import documented
+from app.api.schemas import ReasonOut, ResultOut, ResultsOut
+from app.domain import ItemState
+from app.errors import FieldError, InvalidInput, JobUnknown, Unavailable
+from app.use_cases.read_results import read_results
+
+router = APIRouter(prefix="/v1/jobs/{job}/results", tags=["results"])
+
+
+@router.get("", summary="Read the labels", responses=documented(JobUnknown, InvalidInput, Unavailable))
+async def get_results(
+    job_id: JobId,
+    database: Database,
+    state: Annotated[ItemState | None, Query(description="Only items in this state")] = None,
+    cursor: Annotated[str | None, Query(max_length=64, description="`next_cursor` of the page before")] = None,
+    limit: Annotated[int, Query(ge=1, le=1000, description="Items on a page")] = 100,
+) -> ResultsOut:
+    """Get the labels with how sure they are, at any time: open items come with what is known so far.
+
+    Items come in the order in which they were added. A tie has no label: it is not broken by chance.
+    """
+    page = await read_results(database, job_id, state=state, after=_position(cursor), most=limit)
+    return ResultsOut(
+        results=[
+            ResultOut(
+                item=result.item,
+                label=result.label,
+                confidence=result.confidence,
+                state=result.state,
+                votes=result.votes,
+                reason=ReasonOut(code=result.reason.code, message=result.reason.message),
+            )
+            for result in page.results
+        ],
+        next_cursor=None if page.next_after is None else _cursor(page.next_after),
+    )
+
+
+def _cursor(position: int) -> str:
+    return urlsafe_b64encode(position.to_bytes(8, "big")).decode()
+
+
+def _position(cursor: str | None) -> int:
+    if cursor is None:
+        return 0
+    try:
+        position = int.from_bytes(urlsafe_b64decode(cursor.encode("ascii")), "big")
+    except ValueError:
+        position = -1
+    if not 0 <= position < 2**63:
+        raise InvalidInput(
+            "The cursor is not one that a page of results gave",
+            errors=(FieldError("?cursor", "Must be the `next_cursor` of an earlier page"),),
+        )
+    return position

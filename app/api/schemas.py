@@ -1,0 +1,273 @@
+"""What goes over the wire. Field names are a contract: outside programs rely on them."""
+
+import json
+from datetime import datetime
+from decimal import Decimal
+from typing import Annotated, Any, Literal
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Discriminator,
+    Field,
+    JsonValue,
+    PlainSerializer,
+    StringConstraints,
+    Tag,
+    model_validator,
+)
+from pydantic_core import PydanticCustomError
+
+from app.domain import ItemState, JobState
+from app.policy.rules import Rules
+
+MOST_ASSIGNMENTS = 100
+MOST_ANSWERS = 1000
+MOST_ITEMS = 100_000
+
+
+def _storable(value: JsonValue) -> JsonValue:
+    """Refuse what JSON allows here and there but Postgres cannot keep: NaN, and the characters NUL and half a pair."""
+    try:
+        text = json.dumps(value, allow_nan=False, ensure_ascii=False)
+        text.encode()
+    except ValueError as error:
+        raise PydanticCustomError("not_storable", "Must be JSON without NaN, Infinity or broken characters") from error
+    if "\\u0000" in text:
+        raise PydanticCustomError("not_storable", "Must not contain the character NUL (\\u0000)")
+    return value
+
+
+Key = Annotated[str, StringConstraints(min_length=1, max_length=256, pattern=r"^[^\x00]*$")]
+Name = Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=r"^[^\x00]*$")]
+Json = Annotated[JsonValue, AfterValidator(_storable)]
+AmountIn = Annotated[Decimal, Field(ge=0, max_digits=18, decimal_places=6, allow_inf_nan=False)]
+CostIn = Annotated[Decimal, Field(gt=0, max_digits=18, decimal_places=6, allow_inf_nan=False)]
+AmountOut = Annotated[Decimal, PlainSerializer(lambda amount: f"{amount:f}", return_type=str)]
+
+
+class Request(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+
+class ReasonOut(BaseModel):
+    code: Annotated[str, Field(description="For machines")]
+    message: Annotated[str, Field(description="For people")]
+
+
+# --- jobs
+
+
+class JobIn(Rules):
+    """What is to be labeled, what it may cost and how sure the answers must be."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {
+                    "name": "cats",
+                    "labels": ["cat", "dog"],
+                    "budget": "100",
+                    "requirement": {"kind": "ratio", "min_ratio": 4},
+                    "allocation": {"kind": "requallo"},
+                    "worker_model": {"kind": "anonymous"},
+                    "aggregation": {"kind": "majority"},
+                    "min_labels": 3,
+                    "max_labels": None,
+                    "max_votes_per_label": 14,
+                    "lease_seconds": 600,
+                    "seed": 7,
+                }
+            ]
+        }
+    )
+
+    name: Annotated[Name | None, Field(description="For people; need not be unique")] = None
+    budget: Annotated[AmountIn | None, Field(description="What all answers together may cost; null is unlimited")]
+    lease_seconds: Annotated[
+        int, Field(ge=1, le=30 * 24 * 3600, description="How long a worker may hold an item before others get it")
+    ] = 600
+
+    def rules(self) -> Rules:
+        return Rules(**{name: getattr(self, name) for name in Rules.model_fields})
+
+
+class ItemCounts(BaseModel):
+    open: int
+    resolved: int
+    given_up: int
+
+
+class JobNames(BaseModel):
+    id: str
+    name: str | None
+
+
+class JobOut(Rules, JobNames):  # in this order, so that the names come first on the wire
+    """A job and how it stands."""
+
+    budget: AmountOut | None
+    lease_seconds: int
+    created_at: datetime
+    state: JobState
+    spent: Annotated[AmountOut, Field(description="Paid for answers")]
+    reserved: Annotated[AmountOut, Field(description="Promised to workers who hold a lease")]
+    remaining: Annotated[AmountOut | None, Field(description="budget - spent - reserved; null is unlimited")]
+    answers: int
+    items: ItemCounts
+    completeness: Annotated[float, Field(ge=0, le=1, description="Mean expected completeness of the items")]
+
+
+# --- items
+
+
+class ItemIn(Request):
+    key: Annotated[Key, Field(description="Your own name for the item, unique within the job")]
+    payload: Annotated[Json, Field(description="Whatever the worker needs to see; handed out as it is")] = None
+    cost: Annotated[CostIn, Field(description="What one answer costs")] = Decimal(1)
+    gold: Annotated[str | None, Field(description="The right label, where it is known")] = None
+    prior: Annotated[
+        dict[str, Annotated[float, Field(ge=0, le=1)]] | None,
+        Field(description="What is believed beforehand, for example by a model: a probability per label"),
+    ] = None
+    features: Annotated[
+        list[Annotated[float, Field(allow_inf_nan=False)]] | None,
+        Field(max_length=10_000, description="Numbers that describe the item"),
+    ] = None
+
+
+ITEMS_EXAMPLE = [
+    {"key": "i1", "payload": {"url": "https://example.org/1.jpg"}, "cost": "1"},
+    {"key": "i2", "payload": {"url": "https://example.org/2.jpg"}, "cost": "1"},
+]
+
+
+class ItemsAdded(BaseModel):
+    added: int
+    unchanged: Annotated[int, Field(description="Keys that were there before with the same content")]
+
+
+# --- next
+
+
+class NextIn(Request):
+    model_config = ConfigDict(json_schema_extra={"examples": [{"worker": "w1", "count": 1}]})
+
+    worker: Annotated[Key | None, Field(description="Who asks; without a name, nobody is kept from repeating")] = None
+    count: Annotated[
+        int, Field(ge=1, le=MOST_ASSIGNMENTS, description="How many live assignments the worker wants to hold")
+    ] = 1
+
+
+class Why(BaseModel):
+    code: str
+    message: str
+    priority: float
+
+
+class AssignmentOut(BaseModel):
+    id: str
+    item: str
+    payload: JsonValue
+    worker: str | None
+    cost: AmountOut
+    expires_at: datetime
+    why: Why
+
+
+class NextOut(BaseModel):
+    status: Annotated[
+        Literal["continue", "wait", "stop"],
+        Field(description="`continue` with assignments; `wait` and ask again; `stop`: there is nothing more to do"),
+    ]
+    reason: ReasonOut
+    retry_after: Annotated[int | None, Field(description="Seconds, with `wait`")]
+    assignments: list[AssignmentOut]
+
+
+# --- answers
+
+
+class AnswerIn(Request):
+    model_config = ConfigDict(json_schema_extra={"examples": [{"item": "i1", "worker": "w1", "label": "cat"}]})
+
+    assignment: Annotated[str | None, Field(max_length=64, description="The assignment's id, from `next`")] = None
+    item: Annotated[Key | None, Field(description="Or the item's key ...")] = None
+    worker: Annotated[Key | None, Field(description="... and who answers")] = None
+    label: Annotated[str, Field(max_length=200, description="One of the job's labels")]
+
+    @model_validator(mode="after")
+    def _says_which(self) -> "AnswerIn":
+        if self.assignment is None and (self.item is None or self.worker is None):
+            raise PydanticCustomError("which_item", "Must have `assignment`, or both `item` and `worker`")
+        return self
+
+
+class AnswersIn(Request):
+    answers: Annotated[list[AnswerIn], Field(min_length=1, max_length=MOST_ANSWERS)]
+
+
+def _one_or_many(body: Any) -> str:  # noqa: ANN401  whatever was sent
+    return "many" if isinstance(body, dict) and "answers" in body else "one"
+
+
+OneOrManyAnswers = Annotated[
+    Annotated[AnswerIn, Tag("one")] | Annotated[AnswersIn, Tag("many")], Discriminator(_one_or_many)
+]
+
+
+class AnswerOut(BaseModel):
+    item: str
+    worker: str | None
+    accepted: Literal[True] = True
+    duplicate: Annotated[bool, Field(description="The same answer was here before; nothing was paid again")]
+    late: Annotated[bool, Field(description="The lease had expired")]
+    counted: Annotated[bool, Field(description="The vote counts towards the item's label")] = True
+    verdict: Literal["continue", "stop", "give_up"]
+    label: Annotated[str | None, Field(description="The item's label, with `stop`")]
+    confidence: Annotated[float, Field(ge=0, le=1)]
+    reason: ReasonOut
+
+
+class FieldProblem(BaseModel):
+    pointer: Annotated[str, Field(description="JSON pointer into the body, or `?name` for a query parameter")]
+    message: str
+
+
+class Problem(BaseModel):
+    """What went wrong (RFC 9457)."""
+
+    type: str
+    title: str
+    status: int
+    detail: str
+    code: Annotated[str, Field(description="Stable; for machines")]
+    errors: list[FieldProblem] = []
+    request_id: Annotated[str | None, Field(description="The same as in the X-Request-ID header and the log")] = None
+
+
+class AnswerRefused(BaseModel):
+    accepted: Literal[False] = False
+    error: Problem
+
+
+class AnswersOut(BaseModel):
+    results: list[AnswerOut | AnswerRefused]
+
+
+# --- results
+
+
+class ResultOut(BaseModel):
+    item: str
+    label: Annotated[str | None, Field(description="null without votes, and on a tie")]
+    confidence: Annotated[float, Field(ge=0, le=1, description="How likely the label is the right one")]
+    state: ItemState
+    votes: dict[str, int]
+    reason: ReasonOut
+
+
+class ResultsOut(BaseModel):
+    results: list[ResultOut]
+    next_cursor: Annotated[str | None, Field(description="Give it as `cursor` to get the next page; null: the end")]

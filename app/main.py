@@ -1,0 +1,81 @@
+"""The service as an ASGI application."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from datetime import UTC, datetime
+from importlib.metadata import version
+
+import structlog
+from fastapi import FastAPI
+from sqlalchemy.exc import DBAPIError
+
+from app.api import answers, docs, health, items, jobs, next, problems, results  # noqa: A004  named by its noun
+from app.api.dependencies import Clock
+from app.api.request_log import RequestLog, configure_logs
+from app.errors import StartupError, SufficeError
+from app.settings import Settings
+from app.store.database import create_engine
+from app.use_cases.release_expired import sweep
+
+log = structlog.get_logger()
+
+_DESCRIPTION = """\
+*Ask the crowd just enough.* Suffice tells a crowdsourcing platform which item to label next, whom to ask, and when an
+item's answer is good enough to stop, so that a budget buys as many trustworthy labels as it can.
+
+Try it from top to bottom: **create a job**, **add items**, **get the next items for a worker**, **send an answer**,
+**read the labels**. Each example runs as it stands; on this page `the-job-you-created-last` becomes the id of the job
+that you created last. Errors are [RFC 9457](https://www.rfc-editor.org/rfc/rfc9457) problems with a stable `code`.
+"""
+
+
+def _utc_now() -> datetime:
+    return datetime.now(UTC)
+
+
+def create_app(settings: Settings | None = None, clock: Clock = _utc_now) -> FastAPI:
+    settings = settings or Settings()
+    if settings.database_url is None:
+        raise StartupError("DATABASE_URL is not set; `suffice serve` starts a database of its own")
+    configure_logs(settings.log_level)
+    app = FastAPI(
+        title="Suffice",
+        version=version("suffice"),
+        description=_DESCRIPTION,
+        docs_url=None,
+        redoc_url=None,
+        lifespan=_lifespan,
+    )
+    app.state.settings = settings
+    app.state.clock = clock
+    app.state.database = create_engine(settings.database_url, settings.database_connections)
+    problems.install(app)
+    docs.install(app)
+    for module in (jobs, items, next, answers, results, health):
+        app.include_router(module.router)
+    app.add_middleware(RequestLog)
+    return app
+
+
+@asynccontextmanager
+async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
+    sweeper = asyncio.create_task(_sweep_forever(app))
+    try:
+        yield
+    finally:
+        sweeper.cancel()
+        with suppress(asyncio.CancelledError):
+            await sweeper
+        await app.state.database.dispose()
+
+
+async def _sweep_forever(app: FastAPI) -> None:
+    """Leases expire by themselves, whether anybody asks or not."""
+    settings: Settings = app.state.settings
+    while True:
+        await asyncio.sleep(settings.sweep_interval.total_seconds())
+        try:
+            await sweep(app.state.database, app.state.clock())
+        except (OSError, DBAPIError, SufficeError) as error:
+            log.warning("sweep failed, will try again", error=str(error))
