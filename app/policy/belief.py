@@ -1,65 +1,94 @@
-"""What the answers so far say about each item: the small state that decides an item's future."""
+"""What the answers so far say about each item: the small state that decides an item's future, and its reading."""
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
+from app.policy.chance import uniform
+from app.policy.dirichlet import chance_of_being_largest, chance_of_the_strongest
+
 Array = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 
 PSEUDO_VOTE = 1.0  # one per class, so that no class ever stands at zero (Requallo, section 3.3)
 
 
 @dataclass(frozen=True)
-class Belief:
-    """The votes of many items at once: row i of every array is item i."""
+class State:
+    """What is kept of each item between answers; row i of every array is item i."""
 
-    votes: Array  # (items, classes) real answers
+    votes: Array  # (items, classes) answers that count
+    evidence: Array  # (items, *) what the worker model keeps beside the votes; its width is the model's affair
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What is known of each item whatever its answers say."""
+
+    cost: Array  # (items,) of one answer
+    in_flight: Array  # (items,) answers that are out
+    number: IntArray  # (items,) position in the job: what chance hangs on
+    prior: Array | None = None  # (items, classes) probabilities believed beforehand; a row of NaN: none
+    seed: int = 0
 
     @classmethod
-    def of(cls, votes: npt.ArrayLike) -> "Belief":
-        """One row of votes, or many.
+    def plain(cls, items: int, seed: int = 0) -> "Facts":
+        """Items of cost one with nothing out."""
+        return cls(np.ones(items), np.zeros(items), np.arange(1, items + 1), None, seed)
 
-        >>> Belief.of([3, 1]).votes
-        array([[3., 1.]])
+
+@dataclass(frozen=True)
+class Belief:
+    """A worker model's reading of the state: what requirements and allocations decide by."""
+
+    votes: Array  # (items, classes) answers that count
+    weights: Array  # (items, classes) the same answers, each as heavy as its worker was when it came
+    squares: Array  # (items,) the sum of the squared weights
+    alpha: Array  # (items, classes) Dirichlet parameters of the classes' shares in an endless crowd, prior included
+    facts: Facts
+    probability: Array | None = None  # (items, classes) where the model gives the classes' probabilities directly
+
+    @classmethod
+    def of(cls, votes: npt.ArrayLike, facts: Facts | None = None) -> "Belief":
+        """Plain votes, each as heavy as any other: one row, or many.
+
+        >>> Belief.of([3, 1]).alpha
+        array([[4., 2.]])
         """
-        return cls(np.atleast_2d(np.asarray(votes, dtype=np.float64)))
+        counted = np.atleast_2d(np.asarray(votes, dtype=np.float64))
+        facts = facts or Facts.plain(len(counted))
+        return cls(counted, counted, counted.sum(axis=1), counted + 1, facts)
 
-    @property
+    @cached_property
     def total(self) -> Array:
         """Answers per item, shape (items,)."""
         return np.asarray(self.votes.sum(axis=1))
 
-    @property
-    def smoothed(self) -> Array:
-        """Votes with one pseudo-vote per class, shape (items, classes)."""
-        return self.votes + PSEUDO_VOTE
+    @cached_property
+    def counts(self) -> Array:
+        """Weighted votes with one pseudo-vote per class, shape (items, classes)."""
+        return self.weights + PSEUDO_VOTE
 
-    def after(self, label: npt.NDArray[np.intp]) -> "Belief":
-        """The belief once item i has received one more answer, `label[i]`."""
-        votes = self.votes.copy()
-        votes[np.arange(len(votes)), label] += 1
-        return Belief(votes)
+    @cached_property
+    def posterior(self) -> Array:
+        """P(class c is the true one), shape (items, classes)."""
+        return self.probability if self.probability is not None else chance_of_being_largest(self.alpha)
 
+    @cached_property
+    def certainty(self) -> Array:
+        """The largest posterior of each item, shape (items,): h of Chen et al. (ICML 2013)."""
+        if self.probability is not None:
+            return np.asarray(self.probability.max(axis=1))
+        return chance_of_the_strongest(self.alpha)
 
-def strongest_other(counts: Array) -> Array:
-    """For each class, the largest count among the other classes; shape (items, classes).
+    @cached_property
+    def leader(self) -> npt.NDArray[np.intp]:
+        """The likeliest class of each item; earlier classes win ties."""
+        return np.asarray((self.probability if self.probability is not None else self.alpha).argmax(axis=1))
 
-    >>> strongest_other(np.array([[5.0, 2.0, 3.0]]))
-    array([[3., 5., 5.]])
-    """
-    ordered = np.sort(counts, axis=1)
-    top, second = ordered[:, -1:], ordered[:, -2:-1]
-    # Where the top is shared, the second equals it, so every class rightly sees the top.
-    return np.where(counts == top, second, top)
-
-
-def two_strongest(counts: Array) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
-    """The positions of the strongest and the second strongest class of each item; earlier classes win ties.
-
-    >>> two_strongest(np.array([[1.0, 4.0, 2.0], [2.0, 2.0, 2.0]]))
-    (array([1, 0]), array([2, 1]))
-    """
-    order = np.argsort(-counts, axis=1, kind="stable")
-    return order[:, 0], order[:, 1]
+    def luck(self) -> Array:
+        """A uniform number per item and round, fixed by the job's seed, shape (items,)."""
+        return uniform(self.facts.seed, self.facts.number, self.total.astype(np.int64))

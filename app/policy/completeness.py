@@ -2,11 +2,13 @@
 
 import numpy as np
 
-from app.policy.belief import Array, Belief, two_strongest
+from app.policy.belief import Array
+from app.policy.prospect import Prospect
 from app.policy.requirements.base import Requirement
+from app.policy.shares import two_strongest
 
 
-def expected_completeness(belief: Belief, requirement: Requirement) -> Array:
+def expected_completeness(prospect: Prospect, requirement: Requirement) -> Array:
     """V of Requallo (Li et al., WSDM 2016, Eq. 1 and 2), shape (items,).
 
     With a >= b the two strongest classes, pseudo-votes included, n = a + b, and r_1, r_2 the votes needed in all
@@ -15,37 +17,28 @@ def expected_completeness(belief: Belief, requirement: Requirement) -> Array:
         P = a/n + b/r_1 if a > b, else 1/2;        V = P n/r_1 + (1 - P) n/r_2.
 
     It reaches 1 when the requirement is met, and passes 1 beyond it: a finished item must be taken out explicitly.
-
-    >>> from app.policy.requirements import Ratio
-    >>> expected_completeness(Belief.of([[0, 0], [3, 0]]), Ratio(min_ratio=4))
-    array([0.4, 1. ])
     """
-    leader_wins, n, r_leader, r_runner_up = chance_and_needs(belief, requirement)
+    leader_wins, n, r_leader, r_runner_up = chance_and_needs(prospect, requirement)
     return leader_wins * n / r_leader + (1 - leader_wins) * n / r_runner_up
 
 
-def progress(belief: Belief, requirement: Requirement) -> Array:
-    """The same expectation counted in real votes, so that it starts at 0 and ends at 1: for people to look at.
-
-    >>> from app.policy.requirements import Ratio
-    >>> progress(Belief.of([[0, 0], [3, 0]]), Ratio(min_ratio=4))
-    array([0., 1.])
-    """
-    leader_wins, n, r_leader, r_runner_up = chance_and_needs(belief, requirement)
-    real = belief.total
+def progress(prospect: Prospect, requirement: Requirement) -> Array:
+    """The same expectation counted in real votes, so that it starts at 0 and ends at 1: for people to look at."""
+    leader_wins, n, r_leader, r_runner_up = chance_and_needs(prospect, requirement)
+    real = prospect.now.total
     towards_leader = real / np.maximum(real + r_leader - n, 1)
     towards_runner_up = real / np.maximum(real + r_runner_up - n, 1)
     expected = leader_wins * towards_leader + (1 - leader_wins) * towards_runner_up
-    return np.where(requirement.satisfied(belief), 1.0, np.clip(expected, 0.0, 1.0))
+    return np.where(requirement.satisfied(prospect.now), 1.0, np.clip(expected, 0.0, 1.0))
 
 
-def chance_and_needs(belief: Belief, requirement: Requirement) -> tuple[Array, Array, Array, Array]:
+def chance_and_needs(prospect: Prospect, requirement: Requirement) -> tuple[Array, Array, Array, Array]:
     """P of Eq. 2 for the leader, the votes n of the two strongest, and r for the leader and for the runner-up."""
-    counts = belief.smoothed
+    counts = prospect.now.counts
     rows = np.arange(len(counts))
     leader, runner_up = two_strongest(counts)
     a, b = counts[rows, leader], counts[rows, runner_up]
-    shortfalls = requirement.shortfalls(belief)
+    shortfalls = requirement.shortfalls(prospect)
     r_leader = a + b + shortfalls[rows, leader]
     r_runner_up = a + b + shortfalls[rows, runner_up]
     leader_wins = np.where(a > b, a / (a + b) + b / r_leader, 0.5)

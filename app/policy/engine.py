@@ -6,8 +6,11 @@ import numpy as np
 import numpy.typing as npt
 
 from app.domain import Reason, Verdict
-from app.policy.belief import Array, Belief, Mask
+from app.policy.allocation import Circumstances
+from app.policy.belief import Array, Belief, Facts, IntArray, Mask, State
+from app.policy.chance import scramble
 from app.policy.completeness import progress
+from app.policy.prospect import Prospect
 from app.policy.rules import Rules
 
 # Values that are equal on paper differ in the last bits of a float; ties must stay ties.
@@ -18,75 +21,78 @@ _PRIORITY_DECIMALS = 12
 class Judgement:
     """What the rules say of many items; row i of every array is item i."""
 
+    belief: Belief
     satisfied: Mask  # (items,) the requirement holds
     exhausted: Mask  # (items,) a limit is reached and the requirement does not hold
-    leader: npt.NDArray[np.intp]  # (items,) the likeliest class
-    confidence: Array  # (items,) how likely it is
-    priority: Array  # (items,) value of one more label per cost
+    priority: Array  # (items,) what one more label is worth
     wanted: Array  # (items,) how many answers may be out at once; 0 for an item that is not open
     progress: Array  # (items,) expected completeness, 0..1
 
 
 @dataclass(frozen=True)
 class Engine:
-    """Pure decisions for one job: the same votes and the same rules give the same numbers."""
+    """Pure decisions for one job: the same answers and the same rules give the same numbers."""
 
     rules: Rules
+    budget: float | None = None
+    inverse_costs: float = 1.0
 
-    def initial(self, items: int = 1) -> Belief:
-        """The belief before any answer."""
-        return Belief(np.zeros((items, len(self.rules.labels))))
+    def initial(self, facts: Facts) -> State:
+        """The state of each item of `facts` before any answer."""
+        return self.rules.worker_model.start(facts, len(self.rules.labels))
 
-    def judge(self, belief: Belief, cost: Array) -> Judgement:
-        """Decide about many items at once; `cost` has shape (items,)."""
+    def newcomer(self) -> Array:
+        """The skill of a worker who has not answered yet, shape (parameters,)."""
+        return self.rules.worker_model.newcomer(len(self.rules.labels))
+
+    def learn(self, state: State, facts: Facts, skill: Array, label: npt.NDArray[np.intp]) -> tuple[State, Array]:
+        """State and skill after the worker with skill[i] has answered item i with label[i]."""
+        return self.rules.worker_model.learn(state, facts, skill, label)
+
+    def judge(self, state: State, facts: Facts) -> Judgement:
+        """Decide about many items at once."""
         bar = self.rules.bar
+        prospect = Prospect.of(self.rules.worker_model, state, facts)
+        belief = prospect.now
         satisfied = bar.satisfied(belief)
         room = self._room(belief)
         is_open = ~satisfied & (room > 0)
-        posterior = self.rules.worker_model.posterior(belief)
-        value = self.rules.allocation.value(belief, bar) / cost
         return Judgement(
+            belief=belief,
             satisfied=satisfied,
             exhausted=~satisfied & ~is_open,
-            leader=posterior.argmax(axis=1),
-            confidence=posterior.max(axis=1),
-            priority=np.round(value, _PRIORITY_DECIMALS),
-            wanted=np.where(is_open, np.minimum(bar.shortfall(belief), room), 0.0),
-            progress=progress(belief, bar),
+            priority=self.priority(prospect),
+            wanted=np.where(is_open, np.minimum(bar.shortfall(prospect), room), 0.0),
+            progress=progress(prospect, bar),
         )
 
-    def verdict(self, belief: Belief, judgement: Judgement, item: int) -> Verdict:
+    def priority(self, prospect: Prospect) -> Array:
+        """What one more label from the prospect's worker is worth, shape (items,)."""
+        circumstances = Circumstances(self.rules.bar, self.budget, self.inverse_costs)
+        return np.round(self.rules.allocation.priority(prospect, circumstances), _PRIORITY_DECIMALS)
+
+    def verdict(self, judgement: Judgement, item: int) -> Verdict:
         """The judgement of one item in words."""
-        votes = belief.votes[item]
-        reason = self.rules.bar.reason(votes)
+        belief = judgement.belief
+        reason = self.rules.bar.reason(belief, item)
         if judgement.satisfied[item]:
-            return Verdict.stop(int(judgement.leader[item]), reason)
+            return Verdict.stop(int(belief.leader[item]), reason)
         if judgement.exhausted[item]:
-            return Verdict.give_up(self._limit_reached(votes, reason))
+            return Verdict.give_up(self._limit_reached(belief.votes[item], reason))
         return Verdict.go_on(reason)
 
-    def explain(self, votes: npt.ArrayLike, wanted: int) -> Reason:
-        """Why an item with these votes, shape (classes,), is worth asking about."""
-        state = self.rules.bar.reason(np.asarray(votes, dtype=np.float64)).message
+    def explain(self, standing: Reason, wanted: int) -> Reason:
+        """Why an item that stands like this, and wants this many more answers, is worth asking about."""
         answers = "answer" if wanted == 1 else "answers"
         return Reason(
             self.rules.allocation.kind,
-            f"the highest priority of what is open to this worker: {state}; {wanted} more {answers} could settle it",
+            f"the highest priority of what is open to this worker: {standing.message}; "
+            f"{wanted} more {answers} could settle it",
         )
 
-    def tie_breaks(self, item_ids: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """A fixed random number per item, from the job's seed: between equal priorities the smallest goes first.
-
-        SplitMix64 (Steele et al., OOPSLA 2014) over seed and position: stateless, so that any subset of the items
-        gets the same numbers.
-        """
-        with np.errstate(over="ignore"):
-            z = np.uint64(self.rules.seed) * np.uint64(0xD1342543DE82EF95) + item_ids.astype(np.uint64)
-            z = z * np.uint64(0x9E3779B97F4A7C15)
-            z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-            z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-            z = z ^ (z >> np.uint64(31))
-        return (z >> np.uint64(1)).astype(np.int64)
+    def tie_breaks(self, numbers: IntArray) -> IntArray:
+        """A fixed random number per item, from the job's seed: between equal priorities the smallest goes first."""
+        return (scramble(self.rules.seed, numbers) >> np.uint64(1)).astype(np.int64)
 
     def _room(self, belief: Belief) -> Array:
         """How many more labels the limits allow, shape (items,)."""

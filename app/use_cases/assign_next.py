@@ -93,7 +93,7 @@ async def _lease(
 
 
 def _why(job: Job, row: Item) -> dict[str, Any]:
-    reason = job.engine.explain(row.standing.votes, row.standing.wanted)
+    reason = job.engine.explain(row.standing.reason, row.standing.wanted)
     return {"code": reason.code, "message": reason.message, "priority": row.standing.priority}
 
 

@@ -41,7 +41,7 @@ def _label(job: Job, items: Sequence[Item]) -> list[Result]:
         return []
     belief = Belief.of([row.standing.votes for row in items])
     winners = job.rules.aggregation.labels(belief)
-    posterior = job.rules.worker_model.posterior(belief)
+    posterior = belief.posterior
     return [
         Result(
             item=row.key,

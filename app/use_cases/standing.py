@@ -6,15 +6,15 @@ from decimal import Decimal
 import numpy as np
 
 from app.domain import STATE_AFTER, Verdict
-from app.policy.belief import Belief
+from app.policy.belief import Facts, State
 from app.policy.engine import Engine, Judgement
 from app.store.items import Standing
 
 
 def judge_item(engine: Engine, votes: Sequence[int], cost: Decimal) -> tuple[Standing, Verdict]:
-    belief = Belief.of(votes)
-    judgement = engine.judge(belief, np.array([float(cost)]))
-    verdict = engine.verdict(belief, judgement, 0)
+    facts = Facts(np.array([float(cost)]), np.zeros(1), np.zeros(1, dtype=np.int64), None, engine.rules.seed)
+    judgement = engine.judge(State(np.array([votes], dtype=np.float64), np.empty((1, 0))), facts)
+    verdict = engine.verdict(judgement, 0)
     return _standing(votes, judgement, verdict), verdict
 
 
@@ -25,7 +25,7 @@ def _standing(votes: Sequence[int], judgement: Judgement, verdict: Verdict) -> S
         priority=float(judgement.priority[0]),
         wanted=int(judgement.wanted[0]),
         label=verdict.label,
-        confidence=float(judgement.confidence[0]),
+        confidence=float(judgement.belief.certainty[0]),
         progress=float(judgement.progress[0]),
         reason=verdict.reason,
     )

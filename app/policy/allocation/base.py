@@ -1,11 +1,23 @@
 """What every allocation can say: what one more label on an item is worth."""
 
 from abc import ABC, abstractmethod
+from dataclasses import dataclass
 
+import numpy as np
 from pydantic import BaseModel, ConfigDict
 
-from app.policy.belief import Array, Belief
+from app.policy.belief import Array
+from app.policy.prospect import Prospect
 from app.policy.requirements.base import Requirement
+
+
+@dataclass(frozen=True)
+class Circumstances:
+    """What an allocation may know of the job as a whole."""
+
+    requirement: Requirement
+    budget: float | None = None  # None: unlimited
+    inverse_costs: float = 1.0  # the sum of 1 / cost over all items of the job
 
 
 class Allocation(ABC, BaseModel):
@@ -15,6 +27,24 @@ class Allocation(ABC, BaseModel):
 
     kind: str
 
+    @property
+    def by_votes_alone(self) -> bool:
+        """Items with equal votes have equal value; not so where an item's cost, luck or number plays a part in it."""
+        return True
+
     @abstractmethod
-    def value(self, belief: Belief, requirement: Requirement) -> Array:
-        """What one more label is worth, shape (items,); the engine divides it by the item's cost."""
+    def value(self, prospect: Prospect, circumstances: Circumstances) -> Array:
+        """What one more label is worth, shape (items,)."""
+
+    def priority(self, prospect: Prospect, circumstances: Circumstances) -> Array:
+        """The value that a unit of money buys; members for which cost plays another part say so."""
+        return self._pooled_value(prospect, circumstances) / prospect.facts.cost
+
+    def _pooled_value(self, prospect: Prospect, circumstances: Circumstances) -> Array:
+        """The value, computed once for all items with the same votes where that is the same."""
+        alike = self.by_votes_alone and circumstances.requirement.by_votes_alone
+        pooled = prospect.distinct() if alike else None
+        if pooled is None:
+            return self.value(prospect, circumstances)
+        representatives, stands_for = pooled
+        return np.asarray(self.value(representatives, circumstances)[stands_for])

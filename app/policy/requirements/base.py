@@ -7,6 +7,9 @@ from pydantic import BaseModel, ConfigDict
 
 from app.domain import Reason
 from app.policy.belief import Array, Belief, Mask
+from app.policy.prospect import Prospect
+
+HORIZON = 64  # votes looked ahead where there is no formula; an item that needs more is as good as hopeless
 
 
 class Requirement(ABC, BaseModel):
@@ -16,18 +19,40 @@ class Requirement(ABC, BaseModel):
 
     kind: str
 
+    @property
+    def by_votes_alone(self) -> bool:
+        """Items with equal votes are judged alike; not so where an item's cost or luck plays a part."""
+        return True
+
     @abstractmethod
     def satisfied(self, belief: Belief) -> Mask:
         """Which items are good enough, shape (items,)."""
 
     @abstractmethod
-    def shortfalls(self, belief: Belief) -> Array:
-        """The fewest further votes, all for class c, that make c the accepted answer; shape (items, classes)."""
+    def reason(self, belief: Belief, item: int) -> Reason:
+        """Why this item is, or is not, good enough."""
 
-    @abstractmethod
-    def reason(self, votes: Array) -> Reason:
-        """Why an item with these votes, shape (classes,), is or is not good enough."""
+    def shortfalls(self, prospect: Prospect) -> Array:
+        """The fewest further votes, all for class c, that make c the accepted answer; shape (items, classes).
 
-    def shortfall(self, belief: Belief) -> Array:
+        Here by walking: add votes for c one by one until the requirement holds and c leads. Members that have a
+        formula use it.
+        """
+        classes = prospect.state.votes.shape[1]
+        return np.stack([self._walk(prospect, c) for c in range(classes)], axis=1)
+
+    def shortfall(self, prospect: Prospect) -> Array:
         """The fewest further votes that could satisfy the requirement, shape (items,)."""
-        return np.where(self.satisfied(belief), 0.0, self.shortfalls(belief).min(axis=1))
+        return np.where(self.satisfied(prospect.now), 0.0, np.maximum(self.shortfalls(prospect).min(axis=1), 1.0))
+
+    def _walk(self, prospect: Prospect, c: int) -> Array:
+        needed = np.full(len(prospect.state.votes), float(HORIZON))
+        pending = np.ones(len(needed), dtype=bool)
+        for further in range(HORIZON):
+            met = pending & self.satisfied(prospect.now) & (prospect.now.leader == c)
+            needed[met] = further
+            pending &= ~met
+            if not pending.any():
+                break
+            prospect = prospect.after_all(c)
+        return needed

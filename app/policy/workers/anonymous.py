@@ -1,28 +1,57 @@
 """One worker is as good as another: votes are only counted."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict
+import numpy as np
+import numpy.typing as npt
+from pydantic import Field
 
-from app.policy.belief import Array, Belief
-from app.policy.dirichlet import chance_of_being_largest
+from app.policy.belief import Array, Belief, Facts, State
+from app.policy.workers.base import WorkerModel, one_more_vote
 
 
-class Anonymous(BaseModel):
+class Anonymous(WorkerModel):
     """Every vote counts the same, whoever gives it (Chen et al., ICML 2013, section 2).
 
     An item's votes v under a uniform prior leave Dirichlet(v + 1) over the shares of the classes in an endless
-    crowd; the true class is the one with the largest share.
+    crowd; the true class is the one with the largest share. An item's own prior p adds `prior_weight` votes, split
+    as p says.
+
+    >>> model, facts = Anonymous(), Facts.plain(1)
+    >>> model.read(State(np.array([[4.0, 1.0]]), np.empty((1, 0))), facts).posterior.round(4).tolist()
+    [[0.8906, 0.1094]]
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
     kind: Literal["anonymous"] = "anonymous"
+    prior_weight: Annotated[
+        float, Field(ge=0, le=1000, description="How many votes an item's own prior is worth, where it has one")
+    ] = 2.0
 
-    def posterior(self, belief: Belief) -> Array:
-        """P(class c is the true one), shape (items, classes).
+    def newcomer(self, classes: int) -> Array:  # noqa: ARG002  nothing is known of anybody
+        return np.empty(0)
 
-        >>> Anonymous().posterior(Belief.of([4, 1])).round(4).tolist()
-        [[0.8906, 0.1094]]
-        """
-        return chance_of_being_largest(belief.smoothed)
+    def start(self, facts: Facts, classes: int) -> State:
+        items = len(facts.cost)
+        return State(np.zeros((items, classes)), np.empty((items, 0)))
+
+    def read(self, state: State, facts: Facts) -> Belief:
+        votes = state.votes
+        alpha = votes + 1 + prior_votes(facts, self.prior_weight)
+        return Belief(votes, votes, votes.sum(axis=1), alpha, facts)
+
+    def chances(self, belief: Belief, skill: Array) -> Array:  # noqa: ARG002  whoever answers
+        return np.asarray(belief.alpha / belief.alpha.sum(axis=1, keepdims=True))
+
+    def learn(
+        self,
+        state: State,
+        facts: Facts,  # noqa: ARG002  votes are only counted
+        skill: Array,
+        label: npt.NDArray[np.intp],
+    ) -> tuple[State, Array]:
+        return State(one_more_vote(state.votes, label), state.evidence), skill
+
+
+def prior_votes(facts: Facts, weight: float) -> Array | float:
+    """An item's own prior as votes, shape (items, classes); nothing where there is none."""
+    return 0.0 if facts.prior is None else np.nan_to_num(facts.prior) * weight

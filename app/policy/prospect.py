@@ -1,0 +1,67 @@
+"""An item as it is, and as it would be after one more answer."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from app.policy.belief import Array, Belief, Facts, IntArray, State
+from app.policy.workers.base import WorkerModel
+
+
+@dataclass(frozen=True)
+class Prospect:
+    """Items, and what a given worker's next answer would make of them."""
+
+    model: WorkerModel
+    state: State
+    facts: Facts
+    skill: Array  # (items, parameters) of the worker who would answer item i; a newcomer's where nobody is named
+
+    @classmethod
+    def of(cls, model: WorkerModel, state: State, facts: Facts, skill: Array | None = None) -> "Prospect":
+        if skill is None:
+            newcomer = model.newcomer(state.votes.shape[1])
+            skill = np.broadcast_to(newcomer, (len(state.votes), len(newcomer)))
+        return cls(model, state, facts, skill)
+
+    @cached_property
+    def now(self) -> Belief:
+        return self.model.read(self.state, self.facts)
+
+    @cached_property
+    def chances(self) -> Array:
+        """How likely the next answer is each class, shape (items, classes)."""
+        return self.model.chances(self.now, self.skill)
+
+    def after(self, label: npt.NDArray[np.intp]) -> "Prospect":
+        """The same items once item i has been answered with `label[i]` by the worker of this prospect."""
+        state, _ = self.model.learn(self.state, self.facts, self.skill, label)
+        return Prospect(self.model, state, self.facts, self.skill)
+
+    def distinct(self) -> "tuple[Prospect, IntArray] | None":
+        """One item for each different count of votes, and which of them stands for each item.
+
+        A million items have a few dozen different votes between them, and equal votes have equal value. None where
+        items differ in more than votes, or where nearly all differ.
+        """
+        votes, items = self.state.votes, len(self.state.votes)
+        if self.state.evidence.shape[1] or self.facts.prior is not None or self.skill.shape[1] or not items:
+            return None
+        base = int(votes.max()) + 1
+        keys = base ** votes.shape[1]
+        if keys > items:
+            return None
+        key = (votes @ float(base) ** np.arange(votes.shape[1])).astype(np.int64)
+        present = np.flatnonzero(np.bincount(key, minlength=keys))
+        position = np.zeros(keys, dtype=np.int64)
+        position[present] = np.arange(len(present))
+        pooled = np.stack([present // base**c % base for c in range(votes.shape[1])], axis=1).astype(np.float64)
+        state = State(pooled, np.empty((len(present), 0)))
+        facts = Facts.plain(len(present), self.facts.seed)
+        return Prospect(self.model, state, facts, np.empty((len(present), 0))), position[key]
+
+    def after_all(self, c: int) -> "Prospect":
+        """The same items once each has been answered with class c."""
+        return self.after(np.full(len(self.state.votes), c, dtype=np.intp))

