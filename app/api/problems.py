@@ -70,7 +70,7 @@ async def _known(request: Request, error: Exception) -> ProblemResponse:
 
 async def _invalid(request: Request, error: Exception) -> ProblemResponse:
     assert isinstance(error, RequestValidationError)  # noqa: S101  as registered
-    fields = tuple(_field_error(one, error.body) for one in error.errors())
+    fields = _without_consequences([_field_error(one, error.body) for one in error.errors()])
     first = fields[0]
     more = f" (and {len(fields) - 1} more)" if len(fields) > 1 else ""
     return respond(request, InvalidInput(f"{first.pointer}: {first.message}{more}", errors=fields))
@@ -115,18 +115,25 @@ def _field_error(error: dict[str, Any], body: Any) -> FieldError:  # noqa: ANN40
     if where == "body" and not path and isinstance(body, bytes | str):
         return FieldError("#", "The body must be JSON, sent with the header Content-Type: application/json")
     if where == "body":
-        return FieldError("#" + "".join(f"/{part}" for part in _real_path(path, body)), error["msg"])
+        steps = _real_path(path, body, missing=error["type"] == "missing")
+        return FieldError("#" + "".join(f"/{step}" for step in steps), error["msg"])
     return FieldError(f"?{'.'.join(map(str, path))}" if where == "query" else ".".join(map(str, path)), error["msg"])
 
 
-def _real_path(path: Sequence[Any], body: Any) -> list[str]:  # noqa: ANN401  whatever was sent
-    """The steps of an error's location that exist in the body; the rest are names of union members."""
+def _without_consequences(fields: Sequence[FieldError]) -> tuple[FieldError, ...]:
+    """A list with a bad entry is also reported as too short; only the entry is the cause."""
+    causes = [field.pointer for field in fields]
+    return tuple(field for field in fields if not any(cause.startswith(f"{field.pointer}/") for cause in causes))
+
+
+def _real_path(path: Sequence[Any], body: Any, *, missing: bool) -> list[str]:  # noqa: ANN401  whatever was sent
+    """The steps of an error's location that exist in the body, or are missing there; the rest name union members."""
     steps: list[str] = []
     at = body
     for number, part in enumerate(path):
         if (isinstance(at, dict) and part in at) or (isinstance(at, list) and isinstance(part, int) and part < len(at)):
             at = at[part]
-        elif number < len(path) - 1 or not isinstance(at, dict) or not isinstance(part, str):
+        elif not missing or number < len(path) - 1:
             continue
         steps.append(str(part).replace("~", "~0").replace("/", "~1"))
     return steps

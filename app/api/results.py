@@ -1,6 +1,6 @@
 """Results over HTTP."""
 
-from base64 import urlsafe_b64decode, urlsafe_b64encode
+from base64 import b64decode, urlsafe_b64encode
 from typing import Annotated
 
 from fastapi import APIRouter, Query
@@ -13,6 +13,8 @@ from app.errors import FieldError, InvalidInput, JobUnknown, Unavailable
 from app.use_cases.read_results import read_results
 
 router = APIRouter(prefix="/v1/jobs/{job}/results", tags=["results"])
+
+_CURSOR_BYTES = 8
 
 
 @router.get("", summary="Read the labels", responses=documented(JobUnknown, InvalidInput, Unavailable))
@@ -45,17 +47,18 @@ async def get_results(
 
 
 def _cursor(position: int) -> str:
-    return urlsafe_b64encode(position.to_bytes(8, "big")).decode()
+    return urlsafe_b64encode(position.to_bytes(_CURSOR_BYTES, "big")).decode()
 
 
 def _position(cursor: str | None) -> int:
     if cursor is None:
         return 0
     try:
-        position = int.from_bytes(urlsafe_b64decode(cursor.encode("ascii")), "big")
+        raw = b64decode(cursor, altchars=b"-_", validate=True)
     except ValueError:
-        position = -1
-    if not 0 <= position < 2**63:
+        raw = b""
+    position = int.from_bytes(raw, "big")
+    if len(raw) != _CURSOR_BYTES or position >= 2**63:
         raise InvalidInput(
             "The cursor is not one that a page of results gave",
             errors=(FieldError("?cursor", "Must be the `next_cursor` of an earlier page"),),

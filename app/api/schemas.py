@@ -13,7 +13,6 @@ from pydantic import (
     Field,
     JsonValue,
     PlainSerializer,
-    StringConstraints,
     Tag,
     model_validator,
 )
@@ -21,6 +20,7 @@ from pydantic_core import PydanticCustomError
 
 from app.domain import ItemState, JobState
 from app.policy.rules import Rules
+from app.policy.text import Key
 
 MOST_ASSIGNMENTS = 100
 MOST_ANSWERS = 1000
@@ -39,8 +39,6 @@ def _storable(value: JsonValue) -> JsonValue:
     return value
 
 
-Key = Annotated[str, StringConstraints(min_length=1, max_length=256, pattern=r"^[^\x00]*$")]
-Name = Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=r"^[^\x00]*$")]
 Json = Annotated[JsonValue, AfterValidator(_storable)]
 AmountIn = Annotated[Decimal, Field(ge=0, max_digits=18, decimal_places=6, allow_inf_nan=False)]
 CostIn = Annotated[Decimal, Field(gt=0, max_digits=18, decimal_places=6, allow_inf_nan=False)]
@@ -83,7 +81,7 @@ class JobIn(Rules):
         }
     )
 
-    name: Annotated[Name | None, Field(description="For people; need not be unique")] = None
+    name: Annotated[Key | None, Field(description="For people; need not be unique")] = None
     budget: Annotated[AmountIn | None, Field(description="What all answers together may cost; null is unlimited")]
     lease_seconds: Annotated[
         int, Field(ge=1, le=30 * 24 * 3600, description="How long a worker may hold an item before others get it")

@@ -3,15 +3,14 @@
 from functools import cached_property
 from typing import Annotated
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from app.policy.aggregation import AnyAggregation, Majority
 from app.policy.allocation import AnyAllocation, Requallo
 from app.policy.requirements import AllOf, AnyRequirement, Count, Ratio, Requirement
+from app.policy.text import Label
 from app.policy.workers import Anonymous, AnyWorkerModel
-
-Label = Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=r"^[^\x00]*\S[^\x00]*$")]
 
 
 def _all_different(labels: tuple[str, ...]) -> tuple[str, ...]:

@@ -18,6 +18,7 @@ from sqlalchemy import (
     literal_column,
     or_,
     select,
+    true,
     update,
 )
 from sqlalchemy.dialects.postgresql import ARRAY
@@ -194,6 +195,8 @@ def _has_room() -> ColumnElement[bool]:
 
 def _new_to(worker: str | None) -> ColumnElement[bool]:
     """Neither answered by this worker nor out to this worker; an expired lease may be given again."""
+    if worker is None:
+        return true()
     answered = exists().where(
         answer.c.job_id == item.c.job_id, answer.c.item_id == item.c.item_id, answer.c.worker == worker
     )

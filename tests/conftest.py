@@ -1,0 +1,111 @@
+"""A real Postgres for the whole run, and the real application on it."""
+
+from collections.abc import AsyncIterator, Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import httpx
+import pytest
+from fastapi import FastAPI
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from app.main import create_app
+from app.settings import Settings
+from app.store.database import create_engine, migrate
+from app.store.embedded import embedded_postgres
+
+
+class Clock:
+    """Time that a test moves forward by hand."""
+
+    def __init__(self) -> None:
+        self.now = datetime(2026, 1, 1, tzinfo=UTC)
+
+    def __call__(self) -> datetime:
+        return self.now
+
+    def advance(self, seconds: float) -> None:
+        self.now += timedelta(seconds=seconds)
+
+
+@pytest.fixture(scope="session")
+def database_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with embedded_postgres(tmp_path_factory.mktemp("data")) as url:
+        migrate(url)
+        yield url
+
+
+@pytest.fixture(scope="session")
+async def database(database_url: str) -> AsyncIterator[AsyncEngine]:
+    engine = create_engine(database_url, connections=20)
+    yield engine
+    await engine.dispose()
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+async def app(database_url: str, clock: Clock) -> AsyncIterator[FastAPI]:
+    app = create_app(Settings(database_url=database_url, database_connections=20, log_level="error"), clock)
+    yield app
+    await app.state.database.dispose()
+
+
+@pytest.fixture
+async def client(app: FastAPI) -> AsyncIterator[httpx.AsyncClient]:
+    transport = httpx.ASGITransport(app)
+    async with httpx.AsyncClient(transport=transport, base_url="http://suffice", timeout=30) as client:
+        yield client
+
+
+class JobClient:
+    """One job over HTTP, with the shortest words for what tests do most."""
+
+    def __init__(self, http: httpx.AsyncClient, job: dict) -> None:
+        self.http = http
+        self.id = job["id"]
+        self.path = f"/v1/jobs/{self.id}"
+
+    async def next(self, worker: str | None = None, count: int = 1) -> dict:
+        body = {"count": count} | ({"worker": worker} if worker else {})
+        response = await self.http.post(f"{self.path}/next", json=body)
+        assert response.status_code == 200, response.text
+        return response.json()
+
+    async def answer(self, item: str, worker: str, label: str) -> httpx.Response:
+        return await self.http.post(f"{self.path}/answers", json={"item": item, "worker": worker, "label": label})
+
+    async def status(self) -> dict:
+        return (await self.http.get(self.path)).json()
+
+    async def results(self, **query: object) -> list[dict]:
+        response = await self.http.get(f"{self.path}/results", params=query)
+        assert response.status_code == 200, response.text
+        return response.json()["results"]
+
+
+@pytest.fixture
+def new_job(client: httpx.AsyncClient):
+    """Create a job with so many items, and whatever else a test cares about."""
+
+    async def create(items: int = 0, costs: list[str] | None = None, **fields: object) -> JobClient:
+        body = {"labels": ["cat", "dog"], "budget": None} | fields
+        response = await client.post("/v1/jobs", json=body)
+        assert response.status_code == 201, response.text
+        job = JobClient(client, response.json())
+        costs = costs or ["1"] * items
+        rows = [{"key": f"i{n}", "payload": {"n": n}, "cost": cost} for n, cost in enumerate(costs, start=1)]
+        if rows:
+            added = await client.post(f"{job.path}/items", json=rows)
+            assert added.status_code == 201, added.text
+        return job
+
+    return create
+
+
+@pytest.fixture(scope="session")
+def project() -> Path:
+    return Path(__file__).parent.parent
