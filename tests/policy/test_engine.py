@@ -1,0 +1,114 @@
+"""What the engine decides from votes alone."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app.domain import Decision
+from app.policy.belief import Facts, State
+from app.policy.engine import Engine
+from app.policy.rules import Rules
+
+VOTES = st.lists(st.integers(0, 13), min_size=2, max_size=4)
+
+
+def judged(votes, **rules):
+    labels = tuple("abcd"[: len(np.atleast_2d(votes)[0])])
+    engine = Engine(Rules(labels=labels, **rules))
+    state = State(np.atleast_2d(np.asarray(votes, dtype=float)), np.empty((len(np.atleast_2d(votes)), 0)))
+    judgement = engine.judge(state, Facts.plain(len(state.votes)))
+    return engine, judgement
+
+
+@given(VOTES)
+def test_one_more_vote_for_the_winner_never_reopens_an_item(votes):
+    _, judgement = judged([votes], max_votes_per_label=None)
+    if judgement.satisfied[0]:
+        votes[int(judgement.belief.leader[0])] += 1
+        assert judged([votes], max_votes_per_label=None)[1].satisfied[0]
+
+
+@given(VOTES, st.randoms())
+def test_the_names_of_the_classes_do_not_matter(votes, random):
+    order = list(range(len(votes)))
+    random.shuffle(order)
+    _, one = judged([votes])
+    _, other = judged([[votes[c] for c in order]])
+    assert one.wanted[0] == other.wanted[0]
+    assert one.priority[0] == pytest.approx(other.priority[0], abs=1e-9)
+    assert one.belief.posterior[0][order] == pytest.approx(other.belief.posterior[0], abs=1e-9)
+
+
+@given(st.lists(st.tuples(st.integers(0, 13), st.integers(0, 13)), min_size=1, max_size=30))
+def test_many_items_are_judged_as_each_alone(votes):
+    """Also where there are enough of them for equal votes to be valued once."""
+    _, together = judged(votes * 20)
+    for row, pair in enumerate(votes):
+        _, alone = judged([pair])
+        assert together.priority[row] == alone.priority[0]
+        assert together.wanted[row] == alone.wanted[0]
+        assert together.progress[row] == alone.progress[0]
+
+
+@given(VOTES)
+def test_progress_is_between_none_and_all(votes):
+    _, judgement = judged([votes])
+    assert 0 <= judgement.progress[0] <= 1
+    assert (judgement.progress[0] == 0) == (sum(votes) == 0)
+
+
+@given(VOTES, st.integers(1, 20), st.integers(1, 14))
+def test_an_open_item_never_wants_more_than_its_limits_allow(votes, max_labels, max_votes):
+    _, judgement = judged([votes], max_labels=max_labels, max_votes_per_label=max_votes)
+    wanted = judgement.wanted[0]
+    assert wanted >= 0
+    if wanted:
+        assert sum(votes) + wanted <= max_labels
+        assert max(votes) + wanted <= max_votes
+    else:
+        assert judgement.satisfied[0] or judgement.exhausted[0]
+
+
+def test_the_minimum_counts_real_labels():
+    """Ratio 4 holds at 3:0, but with five labels asked for, the item wants two more."""
+    engine, judgement = judged([[3, 0]], min_labels=5)
+    assert judgement.wanted[0] == 2
+    verdict = engine.verdict(judgement, 0)
+    assert (verdict.decision, verdict.reason.code) == (Decision.CONTINUE, "count-not-reached")
+
+
+@pytest.mark.parametrize(
+    ("votes", "rules", "code"),
+    [
+        ([2, 2], {"max_labels": 4}, "max-labels"),
+        ([14, 9], {}, "max-votes-per-label"),
+    ],
+)
+def test_a_limit_gives_up_and_says_which(votes, rules, code):
+    engine, judgement = judged([votes], **rules)
+    verdict = engine.verdict(judgement, 0)
+    assert (verdict.decision, verdict.reason.code, verdict.label) == (Decision.GIVE_UP, code, None)
+
+
+def test_a_resolved_item_is_never_given_up():
+    """Fourteen votes reach the limit, but 14:1 also reaches the ratio."""
+    engine, judgement = judged([[14, 1]])
+    assert engine.verdict(judgement, 0).decision is Decision.STOP
+
+
+def test_cost_divides_the_priority():
+    engine = Engine(Rules(labels=("a", "b")))
+    facts = Facts(np.array([1.0, 4.0]), np.zeros(2), np.array([1, 2]))
+    judgement = engine.judge(engine.initial(facts), facts)
+    assert judgement.priority.tolist() == [0.16, 0.04]
+
+
+@given(st.integers(0, 2**63 - 1))
+def test_tie_breaks_hang_on_seed_and_number_alone(seed):
+    engine = Engine(Rules(labels=("a", "b"), seed=seed))
+    numbers = np.arange(1, 200)
+    ties = engine.tie_breaks(numbers)
+    assert (engine.tie_breaks(numbers[50:60]) == ties[50:60]).all()
+    assert (ties >= 0).all()
+    assert len(set(ties.tolist())) == len(ties)

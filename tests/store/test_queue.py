@@ -1,0 +1,39 @@
+"""Choosing the next item reads the head of an index, whatever the size of the job."""
+
+from uuid import UUID
+
+from sqlalchemy import event, text
+
+from app.store.items import best_open_items
+
+
+async def test_the_queue_is_read_from_its_index(new_job, database):
+    """No sort and no scan of the job: a plan that reads ten items of ten thousand."""
+    job = await new_job(items=10_000)
+    async with database.begin() as connection:
+        await connection.execute(text("ANALYZE item"))
+        statements = []
+        event.listen(
+            connection.sync_connection,
+            "before_cursor_execute",
+            lambda _c, _cursor, statement, parameters, _context, _many: statements.append((statement, parameters)),
+        )
+        found = await best_open_items(connection, UUID(job.id), worker="w1", affordable=None, besides=[], most=10)
+        [(statement, parameters)] = statements
+        raw = (await connection.get_raw_connection()).driver_connection
+        plan = "\n".join(row[0] for row in await raw.fetch(f"EXPLAIN (ANALYZE, BUFFERS OFF) {statement}", *parameters))
+    assert len(found) == 10
+    assert "Index Scan using ix_item_queue" in plan, plan
+    assert "Sort" not in plan, plan
+
+
+async def test_ties_are_broken_by_the_seed_and_not_by_order(new_job):
+    """Fresh items are all worth the same: the seed decides, the same way every time."""
+    orders = []
+    for seed in (1, 1, 2):
+        job = await new_job(items=30, seed=seed)
+        given = await job.next("w1", count=30)
+        orders.append([one["item"] for one in given["assignments"]])
+    assert orders[0] == orders[1]
+    assert orders[0] != orders[2]
+    assert orders[0] != sorted(orders[0], key=lambda key: int(key[1:]))

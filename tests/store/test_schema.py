@@ -1,0 +1,109 @@
+"""The schema guards the truth by itself, and migrations lead to it and back."""
+
+import asyncio
+from uuid import uuid4
+
+import pytest
+from alembic import command
+from sqlalchemy import inspect, text
+from sqlalchemy.exc import IntegrityError
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from app.store.database import alembic_config, create_engine, current_revision, head_revision, migrate
+from app.store.tables import metadata
+
+
+@pytest.fixture
+async def empty_database(database: AsyncEngine, database_url: str):
+    name = f"empty_{uuid4().hex[:8]}"
+    outside_transactions = database.execution_options(isolation_level="AUTOCOMMIT")
+    async with outside_transactions.connect() as connection:
+        await connection.execute(text(f"CREATE DATABASE {name}"))
+        yield database_url.replace("/postgres?", f"/{name}?")
+        await connection.execute(text(f"DROP DATABASE {name} WITH (FORCE)"))
+
+
+def in_thread(function, *arguments):
+    """Alembic runs a loop of its own."""
+    return asyncio.get_running_loop().run_in_executor(None, function, *arguments)
+
+
+async def test_the_tables_are_what_the_migrations_make(database_url: str):
+    """`alembic check`: nothing in the tables is missing from the migrations."""
+    await in_thread(command.check, alembic_config(database_url))
+
+
+async def test_up_down_and_up_again(empty_database: str):
+    await in_thread(migrate, empty_database)
+    await in_thread(command.downgrade, alembic_config(empty_database), "base")
+    await in_thread(migrate, empty_database)
+    await in_thread(command.check, alembic_config(empty_database))
+
+
+async def test_the_database_is_at_the_head(database: AsyncEngine):
+    assert await current_revision(database) == head_revision()
+
+
+async def test_an_empty_database_has_no_revision(empty_database: str):
+    engine = create_engine(empty_database, connections=1)
+    assert await current_revision(engine) is None
+    await engine.dispose()
+
+
+async def test_every_primary_key_starts_with_the_job(database: AsyncEngine):
+    """What lets the schema be distributed by job."""
+
+    def first_columns(connection):
+        inspector = inspect(connection)
+        return {name: inspector.get_pk_constraint(name)["constrained_columns"][0] for name in metadata.tables}
+
+    async with database.connect() as connection:
+        assert set((await connection.run_sync(first_columns)).values()) == {"job_id"}
+
+
+JOB = "INSERT INTO job (job_id, rules, lease_seconds, created_at{columns}) VALUES (:job, '{{}}', 60, now(){values})"
+ITEM = (
+    "INSERT INTO item (job_id, item_id, key, cost, votes, priority, tie_break, wanted, confidence, progress, reason, "
+    "state, label) VALUES (:job, 1, 'a', {cost}, '{votes}', 0, 0, {wanted}, 0.5, 0, '{{}}', '{state}', {label})"
+)
+
+
+@pytest.mark.parametrize(
+    ("columns", "values", "constraint"),
+    [
+        (", budget, spent", ", 5, 6", "ck_job_never_over_budget"),
+        (", budget, spent, reserved", ", 5, 3, 2.000001", "ck_job_never_over_budget"),
+        (", budget", ", -1", "ck_job_budget_is_an_amount"),
+        (", budget", ", 'NaN'", "ck_job_budget_is_an_amount"),
+        (", spent", ", -1", "ck_job_money_is_not_negative"),
+        (", reserved", ", -0.01", "ck_job_money_is_not_negative"),
+        (", resolved", ", 1", "ck_job_items_add_up"),
+        (", answers", ", -1", "ck_job_counts_are_not_negative"),
+    ],
+)
+async def test_no_job_row_can_break_a_promise(database, columns, values, constraint):
+    async with database.connect() as connection:
+        with pytest.raises(IntegrityError, match=constraint):
+            await connection.execute(text(JOB.format(columns=columns, values=values)), {"job": uuid4()})
+
+
+@pytest.mark.parametrize(
+    ("change", "constraint"),
+    [
+        ({"cost": "0"}, "ck_item_cost_is_an_amount"),
+        ({"cost": "'NaN'"}, "ck_item_cost_is_an_amount"),
+        ({"votes": "{1,-1}"}, "ck_item_votes_are_not_negative"),
+        ({"state": "lost", "wanted": "0"}, "ck_item_state_is_known"),
+        ({"state": "resolved", "wanted": "0"}, "ck_item_resolved_has_a_label"),
+        ({"label": "1"}, "ck_item_resolved_has_a_label"),
+        ({"state": "given_up"}, "ck_item_closed_wants_nothing"),
+        ({"wanted": "-1"}, "ck_item_counts_are_not_negative"),
+    ],
+)
+async def test_no_item_row_can_break_a_promise(database, change, constraint):
+    good = {"cost": "1", "votes": "{0,0}", "wanted": "3", "state": "open", "label": "NULL"}
+    job = uuid4()
+    async with database.connect() as connection:
+        await connection.execute(text(JOB.format(columns="", values="")), {"job": job})
+        with pytest.raises(IntegrityError, match=constraint):
+            await connection.execute(text(ITEM.format(**good | change)), {"job": job})
