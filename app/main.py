@@ -74,7 +74,7 @@ async def _sweep_forever(app: FastAPI) -> None:
     """Leases expire by themselves, whether anybody asks or not."""
     settings: Settings = app.state.settings
     while True:
-        await asyncio.sleep(settings.sweep_interval.total_seconds())
+        await asyncio.sleep(settings.sweep_seconds)
         try:
             await sweep(app.state.database, app.state.clock())
         except (OSError, DBAPIError, SufficeError) as error:

@@ -1,6 +1,5 @@
 """What the environment decides, with types and units."""
 
-from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -31,4 +30,4 @@ class Settings(BaseSettings):
     database_url: Annotated[PostgresUrl | None, Field(validation_alias="DATABASE_URL")] = None
     database_connections: Annotated[int, Field(ge=1, le=200)] = 10
     log_level: Literal["debug", "info", "warning", "error"] = "info"
-    sweep_interval: timedelta = timedelta(seconds=1)
+    sweep_seconds: Annotated[float, Field(gt=0)] = 1.0

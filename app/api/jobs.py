@@ -37,7 +37,7 @@ async def post_job(body: JobIn, response: Response, database: Database, now: Now
     return _shown(job)
 
 
-@router.get("/{job}", summary="See how a job stands", responses=documented(JobUnknown, Unavailable))
+@router.get("/{job}", summary="See how a job stands", responses=documented(JobUnknown, InvalidInput, Unavailable))
 async def get_job(job_id: JobId, database: Database) -> JobOut:
     """Use it to watch a job: what was spent and reserved, how many items are done, how complete the rest is.
 
