@@ -25,7 +25,7 @@ def _now(request: Request) -> datetime:
     return clock()
 
 
-def _job_id(job: Annotated[str, Path(description="The job's id", examples=[ANY_JOB])]) -> UUID:
+def _job_id(job: Annotated[str, Path(description="The job's id", json_schema_extra={"example": ANY_JOB})]) -> UUID:
     try:
         return UUID(job)
     except ValueError:
