@@ -30,9 +30,9 @@ format: $(VENV)/.development ## Format the code and fix what can be fixed
 bench: $(VENV)/.development ## Measure; each figure is a ratio to a reference taken in the same run
 	@for script in bench/*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
 
-browser: ## Install Debian's Chromium, which the browser tests drive (needs root)
-	@command -v chromium >/dev/null && command -v chromedriver >/dev/null || \
-	  { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium chromium-driver fonts-dejavu-core; }
+browser: ## Install what the browser and README tests need: Debian's chromium and curl (as root)
+	@command -v chromium >/dev/null && command -v chromedriver >/dev/null && command -v curl >/dev/null || \
+	  { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium chromium-driver curl fonts-dejavu-core; }
 
 lock: $(VENV)/.development ## Pin the dependencies anew after a change of pyproject.toml
 	$(BIN)/pip install --quiet uv

@@ -1,11 +1,14 @@
 """A real Postgres for the whole run, and the real application on it."""
 
+import threading
+import time
 from collections.abc import AsyncIterator, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import httpx
 import pytest
+import uvicorn
 from fastapi import FastAPI
 from sqlalchemy.ext.asyncio import AsyncEngine
 
@@ -109,3 +112,18 @@ def new_job(client: httpx.AsyncClient):
 @pytest.fixture(scope="session")
 def project() -> Path:
     return Path(__file__).parent.parent
+
+
+@pytest.fixture(scope="session")
+def served(database_url: str) -> Iterator[str]:
+    """The address of the service on a real port."""
+    app = create_app(Settings(database_url=database_url, log_level="error"))
+    server = uvicorn.Server(uvicorn.Config(app, port=0, log_config=None, access_log=False))
+    thread = threading.Thread(target=server.run)
+    thread.start()
+    while not server.started:
+        time.sleep(0.02)
+    port = server.servers[0].sockets[0].getsockname()[1]
+    yield f"http://127.0.0.1:{port}"
+    server.should_exit = True
+    thread.join()

@@ -1,19 +1,13 @@
 """Swagger UI in a real browser: the examples succeed as they stand, without copying an id."""
 
 import shutil
-import threading
-import time
 from collections.abc import Iterator
 
 import pytest
-import uvicorn
 from selenium import webdriver
 from selenium.webdriver.common.by import By
 from selenium.webdriver.remote.webdriver import WebDriver
 from selenium.webdriver.support.wait import WebDriverWait
-
-from app.main import create_app
-from app.settings import Settings
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 DRIVER = shutil.which("chromedriver")
@@ -47,20 +41,6 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WebDriver]:
     driver.set_script_timeout(30)
     yield driver
     driver.quit()
-
-
-@pytest.fixture(scope="module")
-def served(database_url: str) -> Iterator[str]:
-    app = create_app(Settings(database_url=database_url, log_level="error"))
-    server = uvicorn.Server(uvicorn.Config(app, port=0, log_config=None, access_log=False))
-    thread = threading.Thread(target=server.run)
-    thread.start()
-    while not server.started:
-        time.sleep(0.02)
-    port = server.servers[0].sockets[0].getsockname()[1]
-    yield f"http://127.0.0.1:{port}"
-    server.should_exit = True
-    thread.join()
 
 
 def wait(browser: WebDriver) -> WebDriverWait:
