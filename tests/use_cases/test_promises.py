@@ -78,8 +78,8 @@ async def test_asks_answers_and_expiry_at_once_keep_every_promise(new_job, datab
 async def test_the_sweep_returns_money_though_nobody_asks(new_job, database, clock):
     job = await new_job(items=3, budget="3", lease_seconds=60)
     await job.next("w1", count=3)
-    assert await sweep(database, clock.now + timedelta(seconds=59)) == 0
+    await sweep(database, clock.now + timedelta(seconds=59))
     assert (await job.status())["reserved"] == "3"
-    assert await sweep(database, clock.now + timedelta(seconds=60)) == 1
+    await sweep(database, clock.now + timedelta(seconds=60))
     assert (await job.status())["reserved"] == "0"
     assert await broken_invariants(database, job) == {}
