@@ -113,7 +113,7 @@ def _announce(listener: socket.socket, settings: Settings) -> None:
     host, port = listener.getsockname()[:2]
     base = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
     where = "the database that DATABASE_URL names" if settings.database_url else Path(settings.data_dir).absolute()
-    click.echo(f"Suffice is at   {base}\nSwagger UI is at {base}/docs\nThe data is in  {where}\nCtrl-C stops it.")
+    click.echo(f"Suffice is at    {base}\nSwagger UI is at {base}/docs\nThe data is in   {where}\nCtrl-C stops it.")
 
 
 def _run(listener: socket.socket, settings: Settings) -> None:
