@@ -1,15 +1,21 @@
 """The aggregation family: what is the final label, and how sure are we?"""
 
+from typing import Annotated
+
+from pydantic import Field
+
 from app.policy.aggregation.ballots import Ballots, Consensus
 from app.policy.aggregation.base import Aggregation
+from app.policy.aggregation.dawid_skene import DawidSkene
 from app.policy.aggregation.majority import Majority
 
-AnyAggregation = Majority
+AnyAggregation = Annotated[Majority | DawidSkene, Field(discriminator="kind")]
 
 __all__ = [
     "Aggregation",
     "AnyAggregation",
     "Ballots",
     "Consensus",
+    "DawidSkene",
     "Majority",
 ]
