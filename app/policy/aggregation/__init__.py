@@ -8,8 +8,9 @@ from app.policy.aggregation.ballots import Ballots, Consensus
 from app.policy.aggregation.base import Aggregation
 from app.policy.aggregation.dawid_skene import DawidSkene
 from app.policy.aggregation.majority import Majority
+from app.policy.aggregation.one_coin import OneCoin
 
-AnyAggregation = Annotated[Majority | DawidSkene, Field(discriminator="kind")]
+AnyAggregation = Annotated[Majority | OneCoin | DawidSkene, Field(discriminator="kind")]
 
 __all__ = [
     "Aggregation",
@@ -18,4 +19,5 @@ __all__ = [
     "Consensus",
     "DawidSkene",
     "Majority",
+    "OneCoin",
 ]
