@@ -9,8 +9,9 @@ from app.policy.aggregation.base import Aggregation
 from app.policy.aggregation.dawid_skene import DawidSkene
 from app.policy.aggregation.majority import Majority
 from app.policy.aggregation.one_coin import OneCoin
+from app.policy.aggregation.weighted import Weighted
 
-AnyAggregation = Annotated[Majority | OneCoin | DawidSkene, Field(discriminator="kind")]
+AnyAggregation = Annotated[Majority | Weighted | OneCoin | DawidSkene, Field(discriminator="kind")]
 
 __all__ = [
     "Aggregation",
@@ -20,4 +21,5 @@ __all__ = [
     "DawidSkene",
     "Majority",
     "OneCoin",
+    "Weighted",
 ]
