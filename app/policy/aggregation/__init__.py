@@ -7,11 +7,12 @@ from pydantic import Field
 from app.policy.aggregation.ballots import Ballots, Consensus
 from app.policy.aggregation.base import Aggregation
 from app.policy.aggregation.dawid_skene import DawidSkene
+from app.policy.aggregation.glad import Glad
 from app.policy.aggregation.majority import Majority
 from app.policy.aggregation.one_coin import OneCoin
 from app.policy.aggregation.weighted import Weighted
 
-AnyAggregation = Annotated[Majority | Weighted | OneCoin | DawidSkene, Field(discriminator="kind")]
+AnyAggregation = Annotated[Majority | Weighted | OneCoin | DawidSkene | Glad, Field(discriminator="kind")]
 
 __all__ = [
     "Aggregation",
@@ -19,6 +20,7 @@ __all__ = [
     "Ballots",
     "Consensus",
     "DawidSkene",
+    "Glad",
     "Majority",
     "OneCoin",
     "Weighted",
