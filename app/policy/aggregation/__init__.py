@@ -8,11 +8,12 @@ from app.policy.aggregation.ballots import Ballots, Consensus
 from app.policy.aggregation.base import Aggregation
 from app.policy.aggregation.dawid_skene import DawidSkene
 from app.policy.aggregation.glad import Glad
+from app.policy.aggregation.kos import Kos
 from app.policy.aggregation.majority import Majority
 from app.policy.aggregation.one_coin import OneCoin
 from app.policy.aggregation.weighted import Weighted
 
-AnyAggregation = Annotated[Majority | Weighted | OneCoin | DawidSkene | Glad, Field(discriminator="kind")]
+AnyAggregation = Annotated[Majority | Weighted | OneCoin | DawidSkene | Glad | Kos, Field(discriminator="kind")]
 
 __all__ = [
     "Aggregation",
@@ -21,6 +22,7 @@ __all__ = [
     "Consensus",
     "DawidSkene",
     "Glad",
+    "Kos",
     "Majority",
     "OneCoin",
     "Weighted",
