@@ -60,6 +60,8 @@ class Ballots:
             classes=_count(what, classes, "label"),
             gold=known,
         )
+        if ballots.classes < 1:
+            raise ValueError("without answers, say how many classes there are")
         if known is not None and (known.shape != (ballots.items,) or (known >= ballots.classes).any()):
             raise ValueError("gold must hold one class, or -1, per item")
         return ballots
@@ -105,9 +107,19 @@ class Ballots:
 
     def right_and_wrong(self, posterior: Array) -> Array:
         """How many answers of each worker are expected to be right, and wrong, shape (workers, 2)."""
-        right = np.bincount(self.worker, weights=posterior.ravel()[self.cell], minlength=self.workers)
+        right = sum_by(self.worker, posterior.ravel()[self.cell], self.workers)
         given = np.bincount(self.worker, minlength=self.workers)
         return np.stack([right, given - right], axis=1)
+
+
+def sum_by(group: Index, amount: Array, groups: int) -> Array:
+    """The total amount of each group, shape (groups,).
+
+    >>> sum_by(np.array([2, 0, 2]), np.array([0.5, 1.0, 0.25]), 3)
+    array([1.  , 0.  , 0.75])
+    """
+    # Of no amounts at all, numpy's sums are integers.
+    return np.bincount(group, weights=amount, minlength=groups).astype(np.float64, copy=False)
 
 
 def _count(column: Index, given: int | None, name: str) -> int:

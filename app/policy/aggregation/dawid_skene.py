@@ -22,7 +22,7 @@ class Confusions:
 
 
 class DawidSkene(Aggregation):
-    """EM on one confusion matrix per worker (Dawid & Skene, Applied Statistics 28(1), 1979, section 3).
+    """EM on one confusion matrix per worker (Dawid & Skene, Applied Statistics 28(1), 1979).
 
     With q_c the share of class c and pi_jcl the chance that worker j says l where the truth is c,
 
@@ -32,20 +32,20 @@ class DawidSkene(Aggregation):
     starting from the shares of the votes. The pseudo-count s keeps a worker who has not erred yet fallible; s = 1 is
     Laplace's rule, s -> 0 the paper's maximum likelihood. With two classes this is the two-coin model.
 
-    Three workers, of whom the third says 1 whatever is asked; the second item, 0 0 1, is then as clear as the first:
+    Three workers, of whom the third says 1 whatever is asked: alone on the last item, that answer tells nothing.
 
     >>> item, worker = np.divmod(np.arange(18), 3)
     >>> answers = [0, 0, 1, 0, 0, 1, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1]
-    >>> consensus = DawidSkene().fit(Ballots.of(item, worker, answers))
-    >>> consensus.labels()
-    array([0, 0, 0, 1, 1, 1])
+    >>> consensus = DawidSkene().fit(Ballots.of([*item, 6], [*worker, 2], [*answers, 1]))
+    >>> consensus.posterior[[0, 5, 6]].round(2).tolist()
+    [[1.0, 0.0], [0.0, 1.0], [0.5, 0.5]]
     >>> consensus.confusion[2].round(2).tolist()
     [[0.0, 1.0], [0.0, 1.0]]
     """
 
     kind: Literal["dawid-skene"] = "dawid-skene"
     smoothing: Annotated[
-        float, Field(ge=1e-9, le=100, description="Pseudo-answers per cell of a worker's confusion matrix")
+        float, Field(ge=1e-12, le=100, description="Pseudo-answers per cell of a worker's confusion matrix")
     ] = 0.01
     max_iterations: MaxIterations = 100
     tolerance: Tolerance = 1e-6

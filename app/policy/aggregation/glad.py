@@ -8,7 +8,7 @@ from pydantic import Field
 from scipy import special
 
 from app.policy.aggregation.ascent import Tolerance, climb, posterior_and_evidence
-from app.policy.aggregation.ballots import Ballots, Consensus, Index
+from app.policy.aggregation.ballots import Ballots, Consensus, sum_by
 from app.policy.aggregation.base import Aggregation, MaxIterations, pseudo_answers
 from app.policy.belief import Array
 
@@ -39,21 +39,26 @@ class Glad(Aggregation):
     K - 1 classes, all classes equally common beforehand, and alpha_j ~ N(1, 1), b_i ~ N(1, 1). With P_a the
     probability that answer a, of worker j to item i, is right, and s = alpha_j beta_i,
 
-        E step:  P(i is c) ~ exp( sum over answers (i, j, c) of s + log(K - 1) )                               (Eq. 2)
+        E step:  P(i is c) ~ exp( sum over answers (i, j, c) of s + log(K - 1) )
         M step:  ascend  dQ/dalpha_j = sum_a (P_a - sigma(s)) beta_i - (alpha_j - 1),
-                         dQ/db_i     = sum_a (P_a - sigma(s)) s      - (b_i - 1)                          (appendix)
+                         dQ/db_i     = sum_a (P_a - sigma(s)) s      - (b_i - 1)
 
     The M step climbs Q a few steps only (generalised EM), each divided by the curvature of the bound of Jaakkola &
     Jordan, -tanh(s/2) / 2s, under which a step in alpha never descends; no step length has to be chosen.
 
+    At first all abilities are 1 and all eases e, so two votes against one have the odds exp(e), or 0.9381; later the
+    third worker, always in the minority where there is one, counts less:
+
     >>> ballots = Ballots.of(*np.divmod(np.arange(12), 3), [0, 0, 0, 1, 1, 1, 0, 0, 1, 1, 1, 0])
+    >>> Glad(max_iterations=1).fit(ballots).posterior[2].round(4).tolist()
+    [0.9381, 0.0619]
     >>> consensus = Glad().fit(ballots)
     >>> consensus.labels(), bool(consensus.skill[0] == consensus.skill[1] > consensus.skill[2])
     (array([0, 1, 0, 1]), True)
     """
 
     kind: Literal["glad"] = "glad"
-    expected_ability: Annotated[float, Field(ge=-10, le=10, description="Prior mean of a worker's ability")] = 1.0
+    expected_ability: Annotated[float, Field(gt=0, le=10, description="Prior mean of a worker's ability")] = 1.0
     expected_log_ease: Annotated[float, Field(ge=-10, le=10, description="Prior mean of an item's log ease")] = 1.0
     ascent_steps: Annotated[int, Field(ge=1, le=100, description="Steps uphill in each M step")] = 3
     max_iterations: MaxIterations = 100
@@ -83,7 +88,7 @@ class Glad(Aggregation):
     def _e_step(self, abilities: Abilities, ballots: Ballots, pseudo: Array) -> tuple[Array, float]:
         log_others = np.log(max(ballots.classes - 1, 1))
         strength = abilities.ability[ballots.worker] * np.exp(abilities.log_ease)[ballots.item]
-        votes = _sum_by(ballots.cell, strength + log_others, ballots.items * ballots.classes)
+        votes = sum_by(ballots.cell, strength + log_others, ballots.items * ballots.classes)
         log_joint = votes.reshape(ballots.items, ballots.classes) - np.log(ballots.classes)
         posterior, evidence = posterior_and_evidence(log_joint, ballots)
         log_wrong = special.log_expit(-strength) - log_others
@@ -105,8 +110,8 @@ class Glad(Aggregation):
     def _better_ability(self, chance: Array, abilities: Abilities, ballots: Ballots, pseudo: Array) -> Array:
         ease = np.exp(abilities.log_ease)[ballots.item]
         pull = _pull(chance, abilities.ability[ballots.worker] * ease)
-        slope = _sum_by(ballots.worker, pull.slope * ease, ballots.workers)
-        bend = _sum_by(ballots.worker, pull.bend * ease**2, ballots.workers)
+        slope = sum_by(ballots.worker, pull.slope * ease, ballots.workers)
+        bend = sum_by(ballots.worker, pull.bend * ease**2, ballots.workers)
         # Pseudo-answers come from elsewhere: they count as answers to items of the expected ease.
         usual, asked = np.exp(self.expected_log_ease), pseudo.sum(axis=1)
         from_elsewhere = _pull(pseudo[:, 0] / np.maximum(asked, 1e-300), abilities.ability * usual)
@@ -117,9 +122,9 @@ class Glad(Aggregation):
     def _better_ease(self, chance: Array, abilities: Abilities, ballots: Ballots) -> Array:
         strength = abilities.ability[ballots.worker] * np.exp(abilities.log_ease)[ballots.item]
         pull = _pull(chance, strength)
-        slope = _sum_by(ballots.item, pull.slope * strength, ballots.items)
+        slope = sum_by(ballots.item, pull.slope * strength, ballots.items)
         # In the log of the ease the strength itself bends too, by as much as it slopes.
-        bend = _sum_by(ballots.item, pull.bend * strength**2 + np.abs(pull.slope * strength), ballots.items)
+        bend = sum_by(ballots.item, pull.bend * strength**2 + np.abs(pull.slope * strength), ballots.items)
         step = (slope + self.expected_log_ease - abilities.log_ease) / (bend + 1)
         return abilities.log_ease + np.clip(step, -_LONGEST_STEP, _LONGEST_STEP)
 
@@ -133,7 +138,3 @@ def _pull(chance: Array, strength: Array) -> Pull:
     """
     size = np.maximum(np.abs(strength), _FLAT)
     return Pull(chance - special.expit(strength), np.tanh(size / 2) / (2 * size))
-
-
-def _sum_by(group: Index, amount: Array, groups: int) -> Array:
-    return np.bincount(group, weights=amount, minlength=groups).astype(np.float64, copy=False)

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 import numpy as np
 from pydantic import Field
 
-from app.policy.aggregation.ballots import UNKNOWN, Ballots, Consensus, first_choice
+from app.policy.aggregation.ballots import UNKNOWN, Ballots, Consensus, first_choice, sum_by
 from app.policy.aggregation.base import Aggregation, MaxIterations, pseudo_answers
 from app.policy.belief import Array
 
@@ -23,7 +23,7 @@ class Reliability:
 
 
 class Kos(Aggregation):
-    """Message passing on the graph of answers (Karger, Oh & Shah, NIPS 2011, Algorithm 1).
+    """Message passing on the graph of answers (Karger, Oh & Shah, NIPS 2011).
 
     With A_ij = +1 or -1 the answer of worker j to item i, and y = 1 to begin with,
 
@@ -96,13 +96,13 @@ def _sign(ballots: Ballots, side: int) -> Array:
 def _to_workers(ballots: Ballots, sign: Array, reliability: Array) -> Array:
     """x: which way each item leans without the worker's own answer, shape (answers,)."""
     own = sign * reliability
-    return np.bincount(ballots.item, weights=own, minlength=ballots.items)[ballots.item] - own
+    return sum_by(ballots.item, own, ballots.items)[ballots.item] - own
 
 
 def _to_items(ballots: Ballots, sign: Array, leaning: Array) -> Array:
     """y: how far each worker agrees with the leanings of all other items, shape (answers,)."""
     own = sign * leaning
-    return np.bincount(ballots.worker, weights=own, minlength=ballots.workers)[ballots.worker] - own
+    return sum_by(ballots.worker, own, ballots.workers)[ballots.worker] - own
 
 
 def _with_gold(leaning: Array, ballots: Ballots, side: int) -> Array:
@@ -122,14 +122,14 @@ def _unit(message: Array) -> Array:
 
 def _share(ballots: Ballots, side: int, reliability: Array) -> Array:
     """The weight for `side` among all weight on the item, from 0 to 1, shape (items,); a half where there is none."""
-    lean = np.bincount(ballots.item, weights=_sign(ballots, side) * reliability, minlength=ballots.items)
-    weight = np.bincount(ballots.item, weights=np.abs(reliability), minlength=ballots.items)
+    lean = sum_by(ballots.item, _sign(ballots, side) * reliability, ballots.items)
+    weight = sum_by(ballots.item, np.abs(reliability), ballots.items)
     return (1 + np.divide(lean, weight, out=np.zeros_like(lean), where=weight > _SILENT)) / 2
 
 
 def _distribution(shares: Array, ballots: Ballots) -> Array:
     """Shares as chances that sum to 1 on every item, shape (items, classes)."""
-    if shares.shape[1] == 1:
+    if ballots.classes == 2:  # noqa: PLR2004
         return ballots.clamped(np.concatenate([shares, 1 - shares], axis=1))
     total = shares.sum(axis=1, keepdims=True)
     uniform = np.full_like(shares, 1 / ballots.classes)
