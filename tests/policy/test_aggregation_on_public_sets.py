@@ -129,9 +129,9 @@ def test_dawid_skene_is_crowdkits(crowdkit, name):
     the worker has given, and we of all answers. Without the floor the two drift apart on adult2, by 5 items of 333.
     """
     ballots, truth = recorded(name)
-    ours = DawidSkene(smoothing=1e-10, max_iterations=15, tolerance=0).fit(ballots).posterior
+    ours = DawidSkene(smoothing=1e-10, max_iterations=10, tolerance=0).fit(ballots).posterior
     # crowd-kit stops on a quantity that may fall while the likelihood rises, so it is told not to stop.
-    expected = their_posterior(crowdkit.DawidSkene(n_iter=15, tol=-np.inf), ballots)
+    expected = their_posterior(crowdkit.DawidSkene(n_iter=10, tol=-np.inf), ballots)
     assert abs(accuracy(ours, truth) - accuracy(expected, truth)) <= HALF_A_POINT
     assert np.abs(ours - expected).mean() < 1e-3
     assert np.mean(ours.argmax(axis=1) == expected.argmax(axis=1)) > 0.995
@@ -144,9 +144,9 @@ def test_one_coin_is_crowdkits(crowdkit, name):
     if name in SLOW_ONE_COIN and not patient:
         pytest.skip(f"crowd-kit takes over 10 s for {name}; set SUFFICE_SLOW_TESTS=1 to wait")
     ballots, truth = recorded(name)
-    bare = OneCoin(class_shares="estimated", prior_right=1e-9, prior_wrong=1e-9, max_iterations=8, tolerance=0)
+    bare = OneCoin(class_shares="estimated", prior_right=1e-9, prior_wrong=1e-9, max_iterations=5, tolerance=0)
     ours = bare.fit(ballots).posterior
-    expected = their_posterior(crowdkit.OneCoinDawidSkene(n_iter=8, tol=-np.inf), ballots)
+    expected = their_posterior(crowdkit.OneCoinDawidSkene(n_iter=5, tol=-np.inf), ballots)
     assert abs(accuracy(ours, truth) - accuracy(expected, truth)) <= HALF_A_POINT
     assert np.abs(ours - expected).mean() < 1e-3
 
@@ -169,7 +169,7 @@ def test_glad_is_crowdkits(crowdkit, name):
 def test_kos_is_crowdkits(crowdkit, name):
     """From random first messages crowd-kit comes to the same labels, also where they are useless."""
     ballots, truth = recorded(name)
-    expected = crowdkit.KOS(n_iter=50, random_state=0).fit_predict(table(ballots)).reindex(range(ballots.items))
+    expected = crowdkit.KOS(n_iter=40, random_state=0).fit_predict(table(ballots)).reindex(range(ballots.items))
     ours = Kos().fit(ballots)
     assert abs(accuracy(ours.posterior, truth) - float(np.mean(expected == truth))) <= HALF_A_POINT
     assert np.mean(ours.labels() == expected) > 0.99

@@ -59,16 +59,16 @@ def posterior_and_evidence(log_joint: Array, ballots: Ballots) -> tuple[Array, f
     >>> posterior.round(4).tolist(), round(float(np.exp(evidence)), 4)
     ([[0.75, 0.25]], 0.08)
     """
-    # Class by class: numpy's own maximum along a short axis takes ten times as long.
-    top = reduce(np.maximum, log_joint.T)[:, None]
-    posterior = np.exp(log_joint - top)
-    total = posterior.sum(axis=1, keepdims=True)
-    posterior /= total
+    # Class by class, and in place: numpy is several times slower along a short axis, and new memory costs as much.
+    top = reduce(np.maximum, log_joint.T)
+    posterior = log_joint - top[:, None]
+    np.exp(posterior, out=posterior)
+    total = reduce(np.add, posterior.T)
+    posterior /= total[:, None]
     evidence = top + np.log(total)
     if ballots.gold is not None:
-        gold = np.maximum(ballots.gold, 0)[:, None]
-        of_gold = np.take_along_axis(log_joint, gold, axis=1)
-        evidence = np.where(ballots.gold[:, None] == UNKNOWN, evidence, of_gold)
+        of_gold = log_joint[np.arange(ballots.items), np.maximum(ballots.gold, 0)]
+        evidence = np.where(ballots.gold == UNKNOWN, evidence, of_gold)
     return ballots.clamped(posterior), float(evidence.sum())
 
 
