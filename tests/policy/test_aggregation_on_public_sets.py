@@ -20,7 +20,7 @@ HALF_A_POINT = 0.005
 
 # crowd-kit needs minutes for these; set SUFFICE_SLOW_TESTS to wait for them.
 patient = bool(os.environ.get("SUFFICE_SLOW_TESTS"))
-SLOW_ONE_COIN = {"millionaire", "adult2"}
+SLOW_ONE_COIN = {"millionaire"}
 SLOW_GLAD = {"millionaire", "adult2", "d_possent", "rte", "temp"}
 
 every_set = pytest.mark.parametrize("name", NAMES)

@@ -8,7 +8,7 @@ from typing import Annotated, Generic, TypeVar
 import numpy as np
 from pydantic import Field
 
-from app.policy.aggregation.ballots import UNKNOWN, Ballots
+from app.policy.aggregation.ballots import UNKNOWN, Ballots, Consensus
 from app.policy.belief import Array
 
 Parameters = TypeVar("Parameters")
@@ -27,6 +27,18 @@ class Summit(Generic[Parameters]):
     log_likelihood: float
     iterations: int
     converged: bool
+
+    def consensus(self, ballots: Ballots, pseudo: Array, confusion: Array | None = None) -> Consensus:
+        """What was found, with the workers' right and wrong answers, pseudo-answers included, under the posterior."""
+        return Consensus(
+            posterior=self.posterior,
+            informed=ballots.informed,
+            right_and_wrong=ballots.right_and_wrong(self.posterior) + pseudo,
+            iterations=self.iterations,
+            converged=self.converged,
+            log_likelihood=self.log_likelihood,
+            confusion=confusion,
+        )
 
 
 def climb(

@@ -31,6 +31,7 @@ class DawidSkene(Aggregation):
 
     starting from the shares of the votes. The pseudo-count s keeps a worker who has not erred yet fallible; s = 1 is
     Laplace's rule, s -> 0 the paper's maximum likelihood. With two classes this is the two-coin model.
+    It keeps workers x classes x classes numbers: for hundreds of classes prefer one-coin.
 
     Three workers, of whom the third says 1 whatever is asked: alone on the last item, that answer tells nothing.
 
@@ -61,15 +62,7 @@ class DawidSkene(Aggregation):
             max_iterations=self.max_iterations,
             smallest_gain=self.tolerance * len(ballots.item),
         )
-        return Consensus(
-            posterior=summit.posterior,
-            informed=ballots.informed,
-            right_and_wrong=ballots.right_and_wrong(summit.posterior) + pseudo,
-            iterations=summit.iterations,
-            converged=summit.converged,
-            log_likelihood=summit.log_likelihood,
-            confusion=summit.parameters.chance.transpose(0, 2, 1),
-        )
+        return summit.consensus(ballots, pseudo, confusion=summit.parameters.chance.transpose(0, 2, 1))
 
     def _e_step(self, confusions: Confusions, given: Incidence, ballots: Ballots, prior: Array) -> tuple[Array, float]:
         log_share, log_chance = np.log(confusions.share), np.log(confusions.chance)

@@ -76,14 +76,7 @@ class Glad(Aggregation):
             max_iterations=self.max_iterations,
             smallest_gain=self.tolerance * len(ballots.item),
         )
-        return Consensus(
-            posterior=summit.posterior,
-            informed=ballots.informed,
-            right_and_wrong=ballots.right_and_wrong(summit.posterior) + pseudo,
-            iterations=summit.iterations,
-            converged=summit.converged,
-            log_likelihood=summit.log_likelihood,
-        )
+        return summit.consensus(ballots, pseudo)
 
     def _e_step(self, abilities: Abilities, ballots: Ballots, pseudo: Array) -> tuple[Array, float]:
         log_others = np.log(max(ballots.classes - 1, 1))

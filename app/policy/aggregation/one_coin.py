@@ -68,14 +68,7 @@ class OneCoin(Aggregation):
             max_iterations=self.max_iterations,
             smallest_gain=self.tolerance * len(ballots.item),
         )
-        return Consensus(
-            posterior=summit.posterior,
-            informed=ballots.informed,
-            right_and_wrong=ballots.right_and_wrong(summit.posterior) + pseudo,
-            iterations=summit.iterations,
-            converged=summit.converged,
-            log_likelihood=summit.log_likelihood,
-        )
+        return summit.consensus(ballots, pseudo)
 
     def _m_step(self, posterior: Array, given: Incidence, ballots: Ballots, prior: Array) -> Coins:
         right = np.asarray(given.T @ posterior.ravel())
