@@ -2,28 +2,33 @@
 
 from typing import Literal
 
-import numpy as np
-import numpy.typing as npt
-from pydantic import BaseModel, ConfigDict
-
-from app.policy.belief import Belief
-
-NO_LABEL = -1
+from app.policy.aggregation.ballots import Ballots, Consensus, first_choice
+from app.policy.aggregation.base import Aggregation, pseudo_answers
+from app.policy.belief import Array
 
 
-class Majority(BaseModel):
-    """The class with the most votes. A tie, and an item without votes, has no label: ties are not broken by chance."""
+class Majority(Aggregation):
+    """The class with the most votes. A tie, and an item without votes, has no label: ties are not broken by chance.
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    The posterior is the share of the votes, v_ic / sum_c v_ic: how divided the crowd is, not a fitted probability.
+    A worker's right answers are those that agree with the majority; where k classes tie, 1/k of an answer is right.
+
+    >>> votes = Ballots.of(item=[0, 0, 0, 1], worker=[0, 1, 2, 0], label=[1, 1, 0, 0])
+    >>> Majority().fit(votes).posterior.round(4).tolist()
+    [[0.3333, 0.6667], [1.0, 0.0]]
+    >>> Majority().fit(votes).right_and_wrong.tolist()
+    [[2.0, 0.0], [1.0, 0.0], [0.0, 1.0]]
+    """
 
     kind: Literal["majority"] = "majority"
 
-    def labels(self, belief: Belief) -> npt.NDArray[np.intp]:
-        """The winning class of each item, shape (items,), or -1.
-
-        >>> Majority().labels(Belief.of([[2, 1], [1, 1], [0, 0]]))
-        array([ 0, -1, -1])
-        """
-        top = belief.votes.max(axis=1, keepdims=True)
-        alone = (belief.votes == top).sum(axis=1) == 1
-        return np.where(alone, belief.votes.argmax(axis=1), NO_LABEL)
+    def fit(self, ballots: Ballots, worker_prior: Array | None = None) -> Consensus:
+        shares = ballots.shares()
+        agreement = ballots.right_and_wrong(first_choice(shares))
+        return Consensus(
+            posterior=shares,
+            informed=ballots.informed,
+            right_and_wrong=agreement + pseudo_answers(ballots, worker_prior),
+            iterations=1,
+            converged=True,
+        )

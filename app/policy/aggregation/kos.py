@@ -1,0 +1,136 @@
+"""Belief propagation that needs no prior: items tell workers how reliable they are, workers tell items their label."""
+
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+import numpy as np
+from pydantic import Field
+
+from app.policy.aggregation.ballots import UNKNOWN, Ballots, Consensus, first_choice, sum_by
+from app.policy.aggregation.base import Aggregation, MaxIterations, pseudo_answers
+from app.policy.belief import Array
+
+_SILENT = 1e-12  # messages that cancel exactly on paper leave this much in floats
+
+
+@dataclass(frozen=True)
+class Reliability:
+    """What the worker of each answer is worth to its item, judged by the worker's other answers."""
+
+    message: Array  # (answers,)
+    iterations: int
+    converged: bool
+
+
+class Kos(Aggregation):
+    """Message passing on the graph of answers (Karger, Oh & Shah, NIPS 2011).
+
+    With A_ij = +1 or -1 the answer of worker j to item i, and y = 1 to begin with,
+
+        x_ij = sum over the other workers of i of A_ij' y_ij',     y_ij = sum over the other items of j of A_i'j x_i'j,
+
+    and the label of i is the sign of sum_j A_ij y_ij. Each round's messages are divided by their root mean square,
+    which changes no sign and keeps them finite. The posterior reported is (1 + sum_j A_ij y_ij / sum_j |y_ij|) / 2,
+    the share of the weight: not a fitted probability. More than two classes are each set against the rest, and the
+    shares are scaled to sum to 1. The paper starts from y ~ N(1, 1); we start from its mean, so that the same answers
+    give the same labels. Where the answers form a tree the messages die out; the last that did not are then used, at
+    worst y = 1, the majority. A gold item sends its known sign.
+
+    **Not for crowds in which a few workers do most of the work.** The messages follow the strongest direction of the
+    answers, which is the truth when items and workers meet at random and equally often, as the paper assumes. On RTE
+    four workers who answered 540 to 800 of the 800 items, mostly with yes and right in 50 to 58 %, end up with 91 %
+    of the weight, and KOS with 49.75 % of the labels where a plain majority has 89.7 %; on TEMP it has 57 % to 94 %.
+
+    The first item's votes are 0 0 1; without it all three workers agree equally often, so its share is 2/3:
+
+    >>> ballots = Ballots.of(*np.divmod(np.arange(12), 3), [0, 0, 1, 1, 1, 1, 0, 0, 0, 1, 1, 1])
+    >>> Kos(max_iterations=1).fit(ballots).posterior[0].round(4).tolist()
+    [0.6667, 0.3333]
+    """
+
+    kind: Literal["kos"] = "kos"
+    max_iterations: MaxIterations = 200
+    tolerance: Annotated[
+        float, Field(ge=0, le=1, description="Converged once no message moves more, against a root mean square of 1")
+    ] = 1e-6
+
+    def fit(self, ballots: Ballots, worker_prior: Array | None = None) -> Consensus:
+        # Two classes mirror each other, so one of them says it all.
+        sides = range(1) if ballots.classes == 2 else range(ballots.classes)  # noqa: PLR2004
+        heard = [self._listen(ballots, side) for side in sides]
+        shares = np.stack(
+            [_share(ballots, side, each.message) for side, each in zip(sides, heard, strict=True)], axis=1
+        )
+        posterior = _distribution(shares, ballots)
+        agreement = ballots.right_and_wrong(first_choice(posterior))
+        return Consensus(
+            posterior=posterior,
+            informed=ballots.informed,
+            right_and_wrong=agreement + pseudo_answers(ballots, worker_prior),
+            iterations=max(each.iterations for each in heard),
+            converged=all(each.converged for each in heard),
+        )
+
+    def _listen(self, ballots: Ballots, side: int) -> Reliability:
+        """Pass messages, with `side` as +1 and all other classes as -1, until they stand still."""
+        sign = _sign(ballots, side)
+        reliability = np.ones(len(sign))
+        for iteration in range(1, self.max_iterations + 1):
+            leaning = _unit(_with_gold(_to_workers(ballots, sign, reliability), ballots, side))
+            heard = _unit(_to_items(ballots, sign, leaning))
+            if not heard.any():
+                return Reliability(reliability, iteration, converged=True)
+            # Half of the last round stays: the limit is the same where the plain rounds have one, and where in a small
+            # crowd they would turn all signs every time, the labels do not hang on the parity of the rounds.
+            heard = _unit(heard + reliability)
+            moved, reliability = np.abs(heard - reliability).max(), heard
+            if moved <= self.tolerance:
+                return Reliability(reliability, iteration, converged=True)
+        return Reliability(reliability, self.max_iterations, converged=False)
+
+
+def _sign(ballots: Ballots, side: int) -> Array:
+    return np.where(ballots.label == side, 1.0, -1.0)
+
+
+def _to_workers(ballots: Ballots, sign: Array, reliability: Array) -> Array:
+    """x: which way each item leans without the worker's own answer, shape (answers,)."""
+    own = sign * reliability
+    return sum_by(ballots.item, own, ballots.items)[ballots.item] - own
+
+
+def _to_items(ballots: Ballots, sign: Array, leaning: Array) -> Array:
+    """y: how far each worker agrees with the leanings of all other items, shape (answers,)."""
+    own = sign * leaning
+    return sum_by(ballots.worker, own, ballots.workers)[ballots.worker] - own
+
+
+def _with_gold(leaning: Array, ballots: Ballots, side: int) -> Array:
+    """Gold items lean to their known side, as strongly as the others do on average."""
+    if ballots.gold is None:
+        return leaning
+    known = ballots.gold[ballots.item]
+    usual = float(np.sqrt(np.mean(leaning**2))) if leaning.any() else 1.0
+    return np.where(known == UNKNOWN, leaning, np.where(known == side, usual, -usual))
+
+
+def _unit(message: Array) -> Array:
+    """Messages with a root mean square of 1; all zero where they cancel."""
+    size = float(np.sqrt(np.mean(message**2))) if len(message) else 0.0
+    return message / size if size > _SILENT else np.zeros_like(message)
+
+
+def _share(ballots: Ballots, side: int, reliability: Array) -> Array:
+    """The weight for `side` among all weight on the item, from 0 to 1, shape (items,); a half where there is none."""
+    lean = sum_by(ballots.item, _sign(ballots, side) * reliability, ballots.items)
+    weight = sum_by(ballots.item, np.abs(reliability), ballots.items)
+    return (1 + np.divide(lean, weight, out=np.zeros_like(lean), where=weight > _SILENT)) / 2
+
+
+def _distribution(shares: Array, ballots: Ballots) -> Array:
+    """Shares as chances that sum to 1 on every item, shape (items, classes)."""
+    if ballots.classes == 2:  # noqa: PLR2004
+        return ballots.clamped(np.concatenate([shares, 1 - shares], axis=1))
+    total = shares.sum(axis=1, keepdims=True)
+    uniform = np.full_like(shares, 1 / ballots.classes)
+    return ballots.clamped(np.divide(shares, total, out=uniform, where=total > _SILENT))
