@@ -37,10 +37,9 @@ class AllOf(Requirement):
         return np.asarray(np.logical_and.reduce([member.satisfied(belief) for member in self.of]))
 
     def shortfalls(self, prospect: Prospect) -> Array:
-        """The slowest member's; where luck can undo a member while the others catch up, by walking."""
-        if not self.steady:
-            return super().shortfalls(prospect)
-        return np.asarray(np.maximum.reduce([member.shortfalls(prospect) for member in self.of]))
+        """The slowest member's; where luck can undo a member while the others catch up, by walking at least so far."""
+        slowest = np.asarray(np.maximum.reduce([member.shortfalls(prospect) for member in self.of]))
+        return slowest if self.steady else np.maximum(slowest, super().shortfalls(prospect))
 
     def answers_to_come(self, prospect: Prospect) -> Array:
         return np.asarray(np.maximum.reduce([member.answers_to_come(prospect) for member in self.of]))
