@@ -143,3 +143,9 @@ def test_crowdbudget_without_a_budget_takes_turns():
     votes = [[1, 2], [0, 1]]
     unlimited = CrowdBudget().priority(prospect_of(votes), Circumstances(Ratio()))
     assert unlimited.tolist() == RoundRobin().priority(prospect_of(votes), Circumstances(Ratio())).tolist()
+
+
+def test_crowdbudget_loses_no_answer_to_rounding():
+    """A budget of exactly one answer is a quota of one, though 0.1 / (0.1^2 / 0.1) is less than 1 in floats."""
+    facts = Facts(np.array([0.1]), np.zeros(1), np.array([9]))
+    assert CrowdBudget().priority(prospect_of([[0, 0]], facts), Circumstances(Ratio(), 0.1, 10.0))[0] > 1

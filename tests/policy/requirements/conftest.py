@@ -14,6 +14,7 @@ KINDS = [
     Margin(c=1, epsilon=0),
     Margin(c=0, epsilon=0),
     Margin(c=1.5, epsilon=0.2, rounding="random"),
+    Margin(c=0.5, epsilon=0.5, rounding="random"),  # holds at ties, which are nobody's answer
     Posterior(min_probability=0.9),
     Posterior(min_probability=0.890625),
     Profit(value=10, loss=30),
@@ -23,6 +24,8 @@ KINDS = [
     Count(labels=4),
     AllOf(of=(Ratio(min_ratio=3), Count(labels=4))),
     AllOf(of=(Margin(c=1.5, epsilon=0.2, rounding="random"), Count(labels=3))),
+    # For the item of the shortfall tests, luck undoes the margin of four votes to none when the fifth arrives.
+    AllOf(of=(Margin(c=2.5, epsilon=0.05, rounding="random"), Count(labels=5))),
     AllOf(of=(Profit(value=10, loss=10), Count(labels=3))),
     AnyOf(of=(Significance(alpha=0.1), Count(labels=6))),
     AnyOf(of=(Margin(c=1.5, epsilon=0.2, rounding="random"), Ratio(min_ratio=5))),

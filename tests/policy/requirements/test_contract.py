@@ -12,7 +12,7 @@ from app.domain import Decision
 from app.policy.belief import Belief, Facts, State
 from app.policy.engine import Engine
 from app.policy.prospect import Prospect
-from app.policy.requirements import AllOf, AnyRequirement, Count, Margin, Profit, Requirement
+from app.policy.requirements import AllOf, AnyRequirement, Count, Margin, Posterior, Profit, Requirement
 from app.policy.requirements.base import HORIZON
 from app.policy.rules import Rules
 from app.policy.workers import Anonymous
@@ -149,6 +149,13 @@ def test_random_rounding_rounds_up_with_its_fraction():
     facts = Facts(np.ones(items), np.zeros(items), np.arange(items), None, 3)
     stopped = Margin(c=1.3, epsilon=0, rounding="random").satisfied(Belief.of(np.tile([3.0, 1.0], (items, 1)), facts))
     assert abs(stopped.mean() - 0.4) < 0.02
+
+
+def test_posterior_may_be_reached_exactly():
+    """Four votes to one are right with 57/64, and that much does."""
+    four_to_one = Belief.of([4, 1])
+    assert Posterior(min_probability=57 / 64).satisfied(four_to_one)[0]
+    assert not Posterior(min_probability=57 / 64 + 1e-6).satisfied(four_to_one)[0]
 
 
 def test_margin_weighs_votes():
