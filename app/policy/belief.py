@@ -89,6 +89,15 @@ class Belief:
         """The likeliest class of each item; earlier classes win ties."""
         return np.asarray((self.probability if self.probability is not None else self.alpha).argmax(axis=1))
 
+    def leads_alone(self, c: int) -> Mask:
+        """Where class c is likelier than every other, shape (items,).
+
+        >>> Belief.of([[2, 1], [1, 1]]).leads_alone(0)
+        array([ True, False])
+        """
+        likelihood = self.probability if self.probability is not None else self.alpha
+        return np.asarray(likelihood[:, c] > np.delete(likelihood, c, axis=1).max(axis=1))
+
     def luck(self) -> Array:
         """A uniform number per item and round, fixed by the job's seed, shape (items,)."""
         return uniform(self.facts.seed, self.facts.number, self.total.astype(np.int64))

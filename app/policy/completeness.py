@@ -16,7 +16,15 @@ def expected_completeness(prospect: Prospect, requirement: Requirement) -> Array
 
         P = a/n + b/r_1 if a > b, else 1/2;        V = P n/r_1 + (1 - P) n/r_2.
 
-    It reaches 1 when the requirement is met, and passes 1 beyond it: a finished item must be taken out explicitly.
+    It reaches 1 when the requirement is met. Beyond that the printed formula passes 1, for r(x) stays while n grows;
+    here r is never below n, and V stays at 1. Open items are not beyond it, and the engine takes the others out.
+
+    >>> from app.policy.belief import Facts, State
+    >>> from app.policy.requirements import Ratio
+    >>> from app.policy.workers import Anonymous
+    >>> votes = State(np.array([[2.0, 0.0], [3.0, 0.0]]), np.empty((2, 0)))  # with pseudo-votes 3:1, as in Example 3
+    >>> expected_completeness(Prospect.of(Anonymous(), votes, Facts.plain(2)), Ratio(min_ratio=4)).round(4).tolist()
+    [0.7733, 1.0]
     """
     leader_wins, n, r_leader, r_runner_up = chance_and_needs(prospect, requirement)
     return leader_wins * n / r_leader + (1 - leader_wins) * n / r_runner_up

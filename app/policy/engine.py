@@ -23,7 +23,7 @@ class Judgement:
 
     belief: Belief
     satisfied: Mask  # (items,) the requirement holds
-    exhausted: Mask  # (items,) a limit is reached and the requirement does not hold
+    exhausted: Mask  # (items,) a limit is reached, or no label pays any more, and the requirement does not hold
     priority: Array  # (items,) what one more label is worth
     wanted: Array  # (items,) how many answers may be out at once; 0 for an item that is not open
     progress: Array  # (items,) expected completeness, 0..1
@@ -56,7 +56,7 @@ class Engine:
         belief = prospect.now
         satisfied = bar.satisfied(belief)
         room = self._room(belief)
-        is_open = ~satisfied & (room > 0)
+        is_open = ~satisfied & (room > 0) & ~bar.not_worth_asking(belief)
         return Judgement(
             belief=belief,
             satisfied=satisfied,
@@ -78,7 +78,8 @@ class Engine:
         if judgement.satisfied[item]:
             return Verdict.stop(int(belief.leader[item]), reason)
         if judgement.exhausted[item]:
-            return Verdict.give_up(self._limit_reached(belief.votes[item], reason))
+            pays = not self.rules.bar.not_worth_asking(belief)[item]
+            return Verdict.give_up(self._limit_reached(belief.votes[item], reason) if pays else reason)
         return Verdict.go_on(reason)
 
     def explain(self, standing: Reason, wanted: int) -> Reason:

@@ -26,6 +26,11 @@ class Prospect:
             skill = np.broadcast_to(newcomer, (len(state.votes), len(newcomer)))
         return cls(model, state, facts, skill)
 
+    @property
+    def only_counts(self) -> bool:
+        """Nothing is kept of answers and workers but the votes, so every further vote weighs one."""
+        return not self.state.evidence.shape[1] and not self.skill.shape[1]
+
     @cached_property
     def now(self) -> Belief:
         return self.model.read(self.state, self.facts)
@@ -47,7 +52,7 @@ class Prospect:
         items differ in more than votes, or where nearly all differ.
         """
         votes, items = self.state.votes, len(self.state.votes)
-        if self.state.evidence.shape[1] or self.facts.prior is not None or self.skill.shape[1] or not items:
+        if not self.only_counts or self.facts.prior is not None or not items:
             return None
         base = int(votes.max()) + 1
         keys = base ** votes.shape[1]

@@ -5,6 +5,8 @@ import numpy.typing as npt
 
 Array = npt.NDArray[np.float64]
 
+_BINARY = 2  # the common case needs no sorting, and is four times faster without
+
 
 def strongest_other(counts: Array) -> Array:
     """For each class, the largest count among the other classes; shape (items, classes).
@@ -12,6 +14,8 @@ def strongest_other(counts: Array) -> Array:
     >>> strongest_other(np.array([[5.0, 2.0, 3.0]]))
     array([[3., 5., 5.]])
     """
+    if counts.shape[1] == _BINARY:
+        return counts[:, ::-1]
     ordered = np.sort(counts, axis=1)
     top, second = ordered[:, -1:], ordered[:, -2:-1]
     # Where the top is shared, the second equals it, so every class rightly sees the top.
@@ -24,7 +28,7 @@ def two_strongest(counts: Array) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.i
     >>> two_strongest(np.array([[1.0, 4.0, 2.0], [2.0, 2.0, 2.0]]))
     (array([1, 0]), array([2, 1]))
     """
-    if counts.shape[1] == 2:  # noqa: PLR2004  the common case, four times faster
+    if counts.shape[1] == _BINARY:
         leader = (counts[:, 1] > counts[:, 0]).astype(np.intp)
         return leader, 1 - leader
     order = np.argsort(-counts, axis=1, kind="stable")

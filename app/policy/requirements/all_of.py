@@ -29,13 +29,29 @@ class AllOf(Requirement):
     def by_votes_alone(self) -> bool:
         return all(member.by_votes_alone for member in self.of)
 
+    @property
+    def steady(self) -> bool:
+        return all(member.steady for member in self.of)
+
     def satisfied(self, belief: Belief) -> Mask:
         return np.asarray(np.logical_and.reduce([member.satisfied(belief) for member in self.of]))
 
     def shortfalls(self, prospect: Prospect) -> Array:
-        return np.asarray(np.maximum.reduce([member.shortfalls(prospect) for member in self.of]))
+        """The slowest member's; where luck can undo a member while the others catch up, by walking at least so far."""
+        slowest = np.asarray(np.maximum.reduce([member.shortfalls(prospect) for member in self.of]))
+        return slowest if self.steady else np.maximum(slowest, super().shortfalls(prospect))
+
+    def answers_to_come(self, prospect: Prospect) -> Array:
+        return np.asarray(np.maximum.reduce([member.answers_to_come(prospect) for member in self.of]))
+
+    def not_worth_asking(self, belief: Belief) -> Mask:
+        """An item is given up when some member gives it up and the others, such as a minimum count, are met."""
+        given_up = [member.not_worth_asking(belief) for member in self.of]
+        settled = [member.satisfied(belief) | lost for member, lost in zip(self.of, given_up, strict=True)]
+        return np.asarray(np.logical_or.reduce(given_up) & np.logical_and.reduce(settled))
 
     def reason(self, belief: Belief, item: int) -> Reason:
-        """The first member that is not met; where all are met, the first of all."""
-        unmet = (member for member in self.of if not member.satisfied(belief)[item])
-        return next(unmet, self.of[0]).reason(belief, item)
+        """The first member that is not met, rather one still worth asking for; where all are met, the first of all."""
+        unmet = [member for member in self.of if not member.satisfied(belief)[item]]
+        hopeful = (member for member in unmet if not member.not_worth_asking(belief)[item])
+        return next(hopeful, (unmet or self.of)[0]).reason(belief, item)

@@ -24,6 +24,11 @@ class Requirement(ABC, BaseModel):
         """Items with equal votes are judged alike; not so where an item's cost or luck plays a part."""
         return True
 
+    @property
+    def steady(self) -> bool:
+        """Once it holds, further votes for the leader keep it; not so where luck is drawn anew with each vote."""
+        return True
+
     @abstractmethod
     def satisfied(self, belief: Belief) -> Mask:
         """Which items are good enough, shape (items,)."""
@@ -35,21 +40,34 @@ class Requirement(ABC, BaseModel):
     def shortfalls(self, prospect: Prospect) -> Array:
         """The fewest further votes, all for class c, that make c the accepted answer; shape (items, classes).
 
-        Here by walking: add votes for c one by one until the requirement holds and c leads. Members that have a
-        formula use it.
+        Accepted means that the requirement holds and c leads alone: a shared lead is nobody's answer, so that the
+        classes' order plays no part. Here by walking: add votes for c one by one, up to the horizon. Members that
+        have a formula use it.
         """
         classes = prospect.state.votes.shape[1]
         return np.stack([self._walk(prospect, c) for c in range(classes)], axis=1)
 
     def shortfall(self, prospect: Prospect) -> Array:
-        """The fewest further votes that could satisfy the requirement, shape (items,)."""
+        """The fewest further votes that could satisfy the requirement, shape (items,).
+
+        No way there is shorter than giving every vote to one class: for each member, moving a vote from another
+        class to the one that leads in the end never breaks what holds.
+        """
         return np.where(self.satisfied(prospect.now), 0.0, np.maximum(self.shortfalls(prospect).min(axis=1), 1.0))
+
+    def answers_to_come(self, prospect: Prospect) -> Array:
+        """How many further answers to expect, shape (items,): the shortfall, where no better estimate is known."""
+        return self.shortfall(prospect)
+
+    def not_worth_asking(self, belief: Belief) -> Mask:
+        """Which items are to be given up, with no answer good enough and none worth asking for; shape (items,)."""
+        return np.zeros(len(belief.votes), dtype=bool)
 
     def _walk(self, prospect: Prospect, c: int) -> Array:
         needed = np.full(len(prospect.state.votes), float(HORIZON))
         pending = np.ones(len(needed), dtype=bool)
         for further in range(HORIZON):
-            met = pending & self.satisfied(prospect.now) & (prospect.now.leader == c)
+            met = pending & self.satisfied(prospect.now) & prospect.now.leads_alone(c)
             needed[met] = further
             pending &= ~met
             if not pending.any():

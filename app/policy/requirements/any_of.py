@@ -1,0 +1,53 @@
+"""Stop when one of several requirements holds."""
+
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import numpy as np
+from pydantic import Field
+
+from app.domain import Reason
+from app.policy.belief import Array, Belief, Mask
+from app.policy.prospect import Prospect
+from app.policy.requirements.base import Requirement
+
+if TYPE_CHECKING:
+    from app.policy.requirements import AnyRequirement
+
+
+class AnyOf(Requirement):
+    """Any of the given requirements: the quickest member sets the shortfall.
+
+    >>> from app.policy.requirements import Count, Ratio
+    >>> AnyOf(of=(Ratio(min_ratio=4), Count(labels=5))).satisfied(Belief.of([[3, 0], [3, 1], [3, 2]]))
+    array([ True, False,  True])
+    """
+
+    kind: Literal["any"] = "any"
+    of: Annotated["tuple[AnyRequirement, ...]", Field(min_length=1, max_length=8, description="What suffices")]
+
+    @property
+    def by_votes_alone(self) -> bool:
+        return all(member.by_votes_alone for member in self.of)
+
+    @property
+    def steady(self) -> bool:
+        return all(member.steady for member in self.of)
+
+    def satisfied(self, belief: Belief) -> Mask:
+        return np.asarray(np.logical_or.reduce([member.satisfied(belief) for member in self.of]))
+
+    def shortfalls(self, prospect: Prospect) -> Array:
+        return np.asarray(np.minimum.reduce([member.shortfalls(prospect) for member in self.of]))
+
+    def answers_to_come(self, prospect: Prospect) -> Array:
+        return np.asarray(np.minimum.reduce([member.answers_to_come(prospect) for member in self.of]))
+
+    def not_worth_asking(self, belief: Belief) -> Mask:
+        """An item is given up when every member gives it up."""
+        return np.asarray(np.logical_and.reduce([member.not_worth_asking(belief) for member in self.of]))
+
+    def reason(self, belief: Belief, item: int) -> Reason:
+        """The first member that is met; where none is, the first that is still worth asking for, or the first."""
+        met = (member for member in self.of if member.satisfied(belief)[item])
+        hopeful = (member for member in self.of if not member.not_worth_asking(belief)[item])
+        return next(met, next(hopeful, self.of[0])).reason(belief, item)

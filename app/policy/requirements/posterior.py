@@ -1,0 +1,78 @@
+"""Stop when one class is likely enough to be the true one."""
+
+from typing import Annotated, Literal
+
+import numpy as np
+from pydantic import Field
+
+from app.domain import Reason
+from app.policy.belief import Array, Belief, Mask
+from app.policy.binomial_tail import votes_that_outweigh
+from app.policy.dirichlet import chance_of_the_strongest
+from app.policy.prospect import Prospect
+from app.policy.requirements.base import HORIZON, Requirement
+from app.policy.shares import strongest_other
+
+_BINARY = 2  # two classes have a closed form
+_ROUNDING = 1e-9  # of what may be missing to certainty: 57/64 does reach 0.890625
+
+
+class Posterior(Requirement):
+    """A minimum probability of the likeliest class, as the worker model sees it (h of Chen et al., ICML 2013).
+
+    More than one half, so that no two classes can both have it. With four votes to one and no prior it is
+    P(theta >= 1/2) under Beta(5, 2) = 57/64:
+
+    >>> Posterior(min_probability=0.89).satisfied(Belief.of([[4, 1], [4, 2]]))
+    array([ True, False])
+    """
+
+    kind: Literal["posterior"] = "posterior"
+    min_probability: Annotated[
+        float, Field(gt=0.5, le=0.999999, description="How likely the leading class must be to be the true one")
+    ] = 0.95
+
+    def satisfied(self, belief: Belief) -> Mask:
+        return np.asarray(1 - belief.certainty <= self._doubt)
+
+    def shortfalls(self, prospect: Prospect) -> Array:
+        """By formula, for two classes and counted votes: 1 - P(theta >= 1/2) = I_{1/2}(own, other)."""
+        alpha = prospect.now.alpha
+        if not prospect.only_counts or prospect.now.probability is not None:
+            return super().shortfalls(prospect)
+        if alpha.shape[1] == _BINARY:
+            return np.maximum(np.ceil(votes_that_outweigh(strongest_other(alpha), self._doubt) - alpha), 0.0)
+        pooled = prospect.distinct()
+        if pooled is None:
+            return self._search_each(alpha)
+        representatives, stands_for = pooled
+        return np.asarray(self._search_each(representatives.now.alpha)[stands_for])
+
+    def reason(self, belief: Belief, item: int) -> Reason:
+        met = bool(self.satisfied(belief)[item])
+        return Reason(
+            "posterior" if met else "posterior-not-reached",
+            f"the likeliest label is right with {belief.certainty[item]:.4g}, "
+            f"{'which reaches' if met else 'short of'} {self.min_probability:g}",
+        )
+
+    @property
+    def _doubt(self) -> float:
+        return (1 - self.min_probability) * (1 + _ROUNDING)
+
+    def _search_each(self, alpha: Array) -> Array:
+        return np.stack([self._search(alpha, c) for c in range(alpha.shape[1])], axis=1)
+
+    def _search(self, alpha: Array, c: int) -> Array:
+        """Bisection up to the horizon: the chance of class c only grows with its votes."""
+        low, high = np.full(len(alpha), -1.0), np.full(len(alpha), float(HORIZON))
+        while (high - low > 1).any():
+            middle = np.ceil((low + high) / 2)
+            likelier = alpha.copy()
+            likelier[:, c] += middle
+            met = (likelier[:, c] > strongest_other(likelier)[:, c]) & self._likely_enough(likelier)
+            low, high = np.where(met, low, middle), np.where(met, middle, high)
+        return high
+
+    def _likely_enough(self, alpha: Array) -> Mask:
+        return np.asarray(1 - chance_of_the_strongest(alpha) <= self._doubt)

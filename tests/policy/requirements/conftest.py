@@ -1,0 +1,43 @@
+"""The requirements that keep the shared laws: a new kind joins by one line."""
+
+import pytest
+
+from app.policy.requirements import AllOf, AnyOf, Count, Margin, Posterior, Profit, Ratio, Significance
+
+KINDS = [
+    Ratio(min_ratio=4),
+    Ratio(min_ratio=1.5),
+    Significance(alpha=0.2),
+    Significance(alpha=0.1875),
+    Margin(c=1.5, epsilon=0.1),
+    Margin(c=2, epsilon=1),
+    Margin(c=1, epsilon=0),
+    Margin(c=0, epsilon=0),
+    Margin(c=1.5, epsilon=0.2, rounding="random"),
+    Margin(c=0.5, epsilon=0.5, rounding="random"),  # holds at ties, which are nobody's answer
+    Posterior(min_probability=0.9),
+    Posterior(min_probability=0.890625),
+    Profit(value=10, loss=30),
+    Profit(value=10, loss=4),
+    Profit(value=10, loss=10, prior=(3, 2)),
+    Count(labels=1),
+    Count(labels=4),
+    AllOf(of=(Ratio(min_ratio=3), Count(labels=4))),
+    AllOf(of=(Margin(c=1.5, epsilon=0.2, rounding="random"), Count(labels=3))),
+    # For the item of the shortfall tests, luck undoes the margin of four votes to none when the fifth arrives.
+    AllOf(of=(Margin(c=2.5, epsilon=0.05, rounding="random"), Count(labels=5))),
+    AllOf(of=(Profit(value=10, loss=10), Count(labels=3))),
+    AnyOf(of=(Significance(alpha=0.1), Count(labels=6))),
+    AnyOf(of=(Margin(c=1.5, epsilon=0.2, rounding="random"), Ratio(min_ratio=5))),
+    AnyOf(of=(AllOf(of=(Count(labels=2), Posterior(min_probability=0.8))), Count(labels=5))),
+]
+
+
+@pytest.fixture(params=KINDS, ids=lambda kind: kind.model_dump_json(), scope="module")
+def requirement(request):
+    return request.param
+
+
+@pytest.fixture(params=[kind for kind in KINDS if kind.steady], ids=lambda kind: kind.model_dump_json(), scope="module")
+def steady_requirement(request):
+    return request.param

@@ -1,0 +1,54 @@
+"""The shortfall is the truth: no sequence of votes gets there sooner, and one gets there in time."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+
+from app.policy.belief import Belief, Facts, State
+from app.policy.prospect import Prospect
+from app.policy.workers import Anonymous
+
+# (classes, most votes at the start, most votes in all); every shortfall of the kinds tested ends within the last
+SMALL_STATES = [(2, 6, 26), (3, 4, 18)]
+
+
+def same_item(rows: int) -> Facts:
+    """The item with number 5, seed 11 and cost 1, many times over: what chance hangs on is the same."""
+    return Facts(np.ones(rows), np.zeros(rows), np.full(rows, 5), None, 11)
+
+
+def prospect_of(votes: np.ndarray) -> Prospect:
+    return Prospect.of(Anonymous(), State(votes, np.empty((len(votes), 0))), same_item(len(votes)))
+
+
+def all_votes(classes: int, most: int) -> np.ndarray:
+    return np.array([votes for votes in product(range(most + 1), repeat=classes) if sum(votes) <= most], dtype=float)
+
+
+@pytest.mark.parametrize(("classes", "start", "most"), SMALL_STATES)
+def test_shortfall_is_the_shortest_way(requirement, classes, start, most):
+    """From every small state, the nearest state that satisfies is exactly as far away as the shortfall says."""
+    reachable = all_votes(classes, most)
+    good = reachable[requirement.satisfied(Belief.of(reachable, same_item(len(reachable))))]
+    states = all_votes(classes, start)
+    on_the_way = (good[None] >= states[:, None]).all(axis=2)
+    distance = np.where(on_the_way, (good.sum(axis=1)[None] - states.sum(axis=1)[:, None]), np.inf).min(axis=1)
+    assert np.isfinite(distance).all()
+    np.testing.assert_array_equal(requirement.shortfall(prospect_of(states)), distance)
+
+
+@pytest.mark.parametrize(("classes", "start"), [(2, 4), (3, 3)])
+def test_shortfalls_are_the_first_time_a_class_wins(requirement, classes, start):
+    """By winner: votes for one class, one by one, until the requirement holds and that class leads alone."""
+    states = all_votes(classes, start)
+    found = requirement.shortfalls(prospect_of(states))
+    for c in range(classes):
+        first = np.full(len(states), np.inf)
+        for further in range(40):
+            votes = states + further * np.eye(classes)[c]
+            alone = votes[:, c] > np.delete(votes, c, axis=1).max(axis=1)
+            wins = alone & requirement.satisfied(Belief.of(votes, same_item(len(votes))))
+            first = np.where(np.isinf(first) & wins, further, first)
+        assert np.isfinite(first).all()
+        np.testing.assert_array_equal(found[:, c], first)
