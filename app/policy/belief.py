@@ -8,6 +8,7 @@ import numpy.typing as npt
 
 from app.policy.chance import uniform
 from app.policy.dirichlet import chance_of_being_largest, chance_of_the_strongest
+from app.policy.shares import sole_leader
 
 Array = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -89,14 +90,18 @@ class Belief:
         """The likeliest class of each item; earlier classes win ties."""
         return np.asarray((self.probability if self.probability is not None else self.alpha).argmax(axis=1))
 
+    @cached_property
+    def winner(self) -> npt.NDArray[np.intp]:
+        """The class that is likelier than every other, shape (items,); -1 where several are equally likely."""
+        return sole_leader(self.probability if self.probability is not None else self.alpha)
+
     def leads_alone(self, c: int) -> Mask:
         """Where class c is likelier than every other, shape (items,).
 
         >>> Belief.of([[2, 1], [1, 1]]).leads_alone(0)
         array([ True, False])
         """
-        likelihood = self.probability if self.probability is not None else self.alpha
-        return np.asarray(likelihood[:, c] > np.delete(likelihood, c, axis=1).max(axis=1))
+        return np.asarray(self.winner == c)
 
     def luck(self) -> Array:
         """A uniform number per item and round, fixed by the job's seed, shape (items,)."""

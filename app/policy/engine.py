@@ -12,6 +12,7 @@ from app.policy.chance import scramble
 from app.policy.completeness import progress
 from app.policy.prospect import Prospect
 from app.policy.rules import Rules
+from app.policy.shares import NOBODY, Index
 
 # Values that are equal on paper differ in the last bits of a float; ties must stay ties.
 _PRIORITY_DECIMALS = 12
@@ -22,8 +23,8 @@ class Judgement:
     """What the rules say of many items; row i of every array is item i."""
 
     belief: Belief
-    satisfied: Mask  # (items,) the requirement holds
-    exhausted: Mask  # (items,) a limit is reached, or no label pays any more, and the requirement does not hold
+    winner: Index  # (items,) the label of an item that is good enough; -1 where there is none
+    closed: Mask  # (items,) no more answers are wanted, with a winner or without
     priority: Array  # (items,) what one more label is worth
     wanted: Array  # (items,) how many answers may be out at once; 0 for an item that is not open
     progress: Array  # (items,) expected completeness, 0..1
@@ -54,16 +55,18 @@ class Engine:
         bar = self.rules.bar
         prospect = Prospect.of(self.rules.worker_model, state, facts)
         belief = prospect.now
-        satisfied = bar.satisfied(belief)
+        missing = self.rules.min_labels - belief.total
+        satisfied = bar.satisfied(belief) & (missing <= 0)
         room = self._room(belief)
-        is_open = ~satisfied & (room > 0) & ~bar.not_worth_asking(belief)
+        closed = satisfied | (room <= 0) | bar.not_worth_asking(belief)
+        wanted = np.minimum(np.maximum(bar.shortfall(prospect), missing), room)
         return Judgement(
             belief=belief,
-            satisfied=satisfied,
-            exhausted=~satisfied & ~is_open,
+            winner=np.where(satisfied, bar.winner(belief), NOBODY),
+            closed=closed,
             priority=self.priority(prospect),
-            wanted=np.where(is_open, np.minimum(bar.shortfall(prospect), room), 0.0),
-            progress=progress(prospect, bar),
+            wanted=np.where(closed, 0.0, wanted),
+            progress=np.where(satisfied, 1.0, np.minimum(progress(prospect, bar), belief.total > 0)),
         )
 
     def priority(self, prospect: Prospect) -> Array:
@@ -75,12 +78,11 @@ class Engine:
         """The judgement of one item in words."""
         belief = judgement.belief
         reason = self.rules.bar.reason(belief, item)
-        if judgement.satisfied[item]:
-            return Verdict.stop(int(belief.leader[item]), reason)
-        if judgement.exhausted[item]:
-            pays = not self.rules.bar.not_worth_asking(belief)[item]
-            return Verdict.give_up(self._limit_reached(belief.votes[item], reason) if pays else reason)
-        return Verdict.go_on(reason)
+        if not judgement.closed[item]:
+            return Verdict.go_on(reason)
+        if judgement.winner[item] != NOBODY:
+            return Verdict.stop(int(judgement.winner[item]), reason)
+        return Verdict.give_up(self._why_given_up(belief, item, reason))
 
     def explain(self, standing: Reason, wanted: int) -> Reason:
         """Why an item that stands like this, and wants this many more answers, is worth asking about."""
@@ -104,8 +106,12 @@ class Engine:
             room = np.minimum(room, self.rules.max_votes_per_label - belief.votes.max(axis=1))
         return room
 
-    def _limit_reached(self, votes: Array, unmet: Reason) -> Reason:
-        limit = self.rules.max_labels
+    def _why_given_up(self, belief: Belief, item: int, unmet: Reason) -> Reason:
+        if self.rules.bar.not_worth_asking(belief)[item]:
+            return unmet
+        if self.rules.bar.satisfied(belief)[item]:
+            return Reason("tie", f"{unmet.message}, but no label is ahead of the others")
+        votes, limit = belief.votes[item], self.rules.max_labels
         if limit is not None and votes.sum() >= limit:
             return Reason("max-labels", f"{votes.sum():g} labels are the most that an item may get; {unmet.message}")
         return Reason(

@@ -24,9 +24,10 @@ def judged(votes, **rules):
 @given(VOTES)
 def test_one_more_vote_for_the_winner_never_reopens_an_item(votes):
     _, judgement = judged([votes], max_votes_per_label=None)
-    if judgement.satisfied[0]:
-        votes[int(judgement.belief.leader[0])] += 1
-        assert judged([votes], max_votes_per_label=None)[1].satisfied[0]
+    winner = int(judgement.winner[0])
+    if winner >= 0:
+        votes[winner] += 1
+        assert judged([votes], max_votes_per_label=None)[1].winner[0] == winner
 
 
 @given(VOTES, st.randoms())
@@ -67,7 +68,7 @@ def test_an_open_item_never_wants_more_than_its_limits_allow(votes, max_labels, 
         assert sum(votes) + wanted <= max_labels
         assert max(votes) + wanted <= max_votes
     else:
-        assert judgement.satisfied[0] or judgement.exhausted[0]
+        assert judgement.closed[0]
 
 
 def test_the_minimum_counts_real_labels():
@@ -83,6 +84,8 @@ def test_the_minimum_counts_real_labels():
     [
         ([2, 2], {"max_labels": 4}, "max-labels"),
         ([14, 9], {}, "max-votes-per-label"),
+        ([2, 2], {"requirement": {"kind": "count", "labels": 4}}, "tie"),
+        ([0, 0], {"requirement": {"kind": "profit", "value": 9, "loss": 1}}, "does-not-pay"),
     ],
 )
 def test_a_limit_gives_up_and_says_which(votes, rules, code):

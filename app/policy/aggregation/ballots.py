@@ -8,10 +8,9 @@ import numpy.typing as npt
 from scipy import special
 
 from app.policy.belief import Array, Mask
+from app.policy.shares import NOBODY, Index, sole_leader
 
-Index = npt.NDArray[np.intp]
-
-NO_LABEL = -1
+NO_LABEL = NOBODY
 UNKNOWN = -1  # an item without a gold label
 _TIE = 1e-9  # chances that are equal on paper differ in the last bits of a float; ties must stay ties
 _JEFFREYS = 0.5
@@ -154,8 +153,7 @@ class Consensus:
         >>> Consensus(chances, np.array([True, True, False]), counts, iterations=1, converged=True).labels()
         array([ 0, -1, -1])
         """
-        alone = tied_for_first(self.posterior).sum(axis=1) == 1
-        return np.where(alone & self.informed, self.posterior.argmax(axis=1), NO_LABEL)
+        return np.where(self.informed, sole_leader(self.posterior), NO_LABEL)
 
     @cached_property
     def skill(self) -> Array:

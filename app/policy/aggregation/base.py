@@ -6,8 +6,9 @@ from typing import Annotated
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
-from app.policy.aggregation.ballots import NO_LABEL, Ballots, Consensus, Index
+from app.policy.aggregation.ballots import Ballots, Consensus
 from app.policy.belief import Array, Belief
+from app.policy.shares import Index, sole_leader
 
 MaxIterations = Annotated[int, Field(ge=1, le=10_000, description="Stop after so many rounds, converged or not")]
 
@@ -37,9 +38,7 @@ class Aggregation(ABC, BaseModel):
         >>> Majority().labels(Belief.of([[2, 1], [1, 1], [0, 0]]))
         array([ 0, -1, -1])
         """
-        top = belief.votes.max(axis=1, keepdims=True)
-        alone = (belief.votes == top).sum(axis=1) == 1
-        return np.where(alone, belief.votes.argmax(axis=1), NO_LABEL)
+        return sole_leader(belief.votes)
 
 
 def pseudo_answers(ballots: Ballots, worker_prior: Array | None) -> Array:

@@ -9,6 +9,7 @@ from app.domain import Reason
 from app.policy.belief import Array, Belief, Mask
 from app.policy.prospect import Prospect
 from app.policy.requirements.base import Requirement
+from app.policy.shares import Index
 
 if TYPE_CHECKING:
     from app.policy.requirements import AnyRequirement
@@ -35,6 +36,10 @@ class AllOf(Requirement):
 
     def satisfied(self, belief: Belief) -> Mask:
         return np.asarray(np.logical_and.reduce([member.satisfied(belief) for member in self.of]))
+
+    def winner(self, belief: Belief) -> Index:
+        """As the first member says: the others only add to what it asks."""
+        return self.of[0].winner(belief)
 
     def shortfalls(self, prospect: Prospect) -> Array:
         """The slowest member's; where luck can undo a member while the others catch up, by walking at least so far."""

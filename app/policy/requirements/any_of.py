@@ -9,6 +9,7 @@ from app.domain import Reason
 from app.policy.belief import Array, Belief, Mask
 from app.policy.prospect import Prospect
 from app.policy.requirements.base import Requirement
+from app.policy.shares import NOBODY, Index
 
 if TYPE_CHECKING:
     from app.policy.requirements import AnyRequirement
@@ -35,6 +36,11 @@ class AnyOf(Requirement):
 
     def satisfied(self, belief: Belief) -> Mask:
         return np.asarray(np.logical_or.reduce([member.satisfied(belief) for member in self.of]))
+
+    def winner(self, belief: Belief) -> Index:
+        """As the first member says that is met."""
+        met = [member.satisfied(belief) for member in self.of]
+        return np.select(met, [member.winner(belief) for member in self.of], NOBODY)
 
     def shortfalls(self, prospect: Prospect) -> Array:
         return np.asarray(np.minimum.reduce([member.shortfalls(prospect) for member in self.of]))

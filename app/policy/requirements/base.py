@@ -8,6 +8,7 @@ from pydantic import BaseModel, ConfigDict
 from app.domain import Reason
 from app.policy.belief import Array, Belief, Mask
 from app.policy.prospect import Prospect
+from app.policy.shares import Index
 
 HORIZON = 64  # votes looked ahead where there is no formula; an item that needs more is as good as hopeless
 
@@ -32,6 +33,10 @@ class Requirement(ABC, BaseModel):
     @abstractmethod
     def satisfied(self, belief: Belief) -> Mask:
         """Which items are good enough, shape (items,)."""
+
+    def winner(self, belief: Belief) -> Index:
+        """The class that is accepted where the requirement holds, shape (items,); -1 where several are equally good."""
+        return belief.winner
 
     @abstractmethod
     def reason(self, belief: Belief, item: int) -> Reason:

@@ -9,7 +9,7 @@ from app.domain import Reason
 from app.policy.belief import Array, Belief, Mask
 from app.policy.prospect import Prospect
 from app.policy.requirements.base import Requirement
-from app.policy.shares import strongest_other
+from app.policy.shares import Index, sole_leader, strongest_other
 
 _ROUNDING = 1e-9  # 0.3 * sqrt(100) is 2.9999999999999996 in floats, and three votes do satisfy it
 
@@ -48,6 +48,9 @@ class Margin(Requirement):
 
     def satisfied(self, belief: Belief) -> Mask:
         return np.asarray((belief.total >= 1) & (_lead(belief.weights).max(axis=1) >= self._bar(belief) - _ROUNDING))
+
+    def winner(self, belief: Belief) -> Index:
+        return sole_leader(belief.weights)
 
     def shortfalls(self, prospect: Prospect) -> Array:
         """For votes of weight one, none rounded, by formula.

@@ -12,7 +12,7 @@ from app.policy.belief import Array, Belief, IntArray, Mask
 from app.policy.planning.cost_sensitive import Prior, Strategy, best_strategy
 from app.policy.prospect import Prospect
 from app.policy.requirements.base import Requirement
-from app.policy.shares import strongest_other
+from app.policy.shares import Index, sole_leader, strongest_other
 
 Shape = Annotated[float, Field(gt=0, le=1000)]
 
@@ -57,6 +57,9 @@ class Profit(Requirement):
     def satisfied(self, belief: Belief) -> Mask:
         first, second = _two_highest(belief)
         return np.asarray(self._stopped(belief) & (first > second))
+
+    def winner(self, belief: Belief) -> Index:
+        return sole_leader(belief.votes)
 
     def not_worth_asking(self, belief: Belief) -> Mask:
         first, second = _two_highest(belief)

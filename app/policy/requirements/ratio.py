@@ -9,7 +9,7 @@ from app.domain import Reason
 from app.policy.belief import Array, Belief, Mask
 from app.policy.prospect import Prospect
 from app.policy.requirements.base import Requirement
-from app.policy.shares import strongest_other
+from app.policy.shares import Index, sole_leader, strongest_other
 
 _ROUNDING = 1e-9  # 1.1 * 10 is 11.000000000000002 in floats, and eleven votes do satisfy it
 
@@ -31,6 +31,9 @@ class Ratio(Requirement):
 
     def satisfied(self, belief: Belief) -> Mask:
         return np.asarray(self._missing(belief.counts).min(axis=1) <= 0)
+
+    def winner(self, belief: Belief) -> Index:
+        return sole_leader(belief.weights)
 
     def shortfalls(self, prospect: Prospect) -> Array:
         return np.maximum(np.ceil(self._missing(prospect.now.counts)), 0.0)

@@ -10,7 +10,7 @@ from app.policy.belief import Array, Belief, Mask
 from app.policy.binomial_tail import chance_of_so_few, votes_that_outweigh
 from app.policy.prospect import Prospect
 from app.policy.requirements.base import Requirement
-from app.policy.shares import strongest_other
+from app.policy.shares import Index, sole_leader, strongest_other
 
 _STRICTLY_BELOW = 1 - 1e-9  # p = alpha does not do, whatever the last bit of a float says
 
@@ -36,6 +36,9 @@ class Significance(Requirement):
 
     def satisfied(self, belief: Belief) -> Mask:
         return np.asarray(self._missing(belief.counts).min(axis=1) <= 0)
+
+    def winner(self, belief: Belief) -> Index:
+        return sole_leader(belief.weights)
 
     def shortfalls(self, prospect: Prospect) -> Array:
         return np.maximum(np.ceil(self._missing(prospect.now.counts)), 0.0)
