@@ -16,6 +16,7 @@ from app.api.request_log import RequestLog, configure_logs
 from app.errors import StartupError, SufficeError
 from app.settings import Settings
 from app.store.database import create_engine
+from app.use_cases.fit_answers import Fits
 from app.use_cases.release_expired import sweep
 
 log = structlog.get_logger()
@@ -49,6 +50,7 @@ def create_app(settings: Settings | None = None, clock: Clock = _utc_now) -> Fas
     )
     app.state.settings = settings
     app.state.clock = clock
+    app.state.fits = Fits()
     app.state.database = create_engine(settings.database_url, settings.database_connections)
     problems.install(app)
     docs.install(app)

@@ -17,7 +17,8 @@ from app.errors import (
     SufficeError,
     Unavailable,
 )
-from app.use_cases.record_answers import Recorded, Submission, record_answers
+from app.use_cases.answer_ledger import Submission
+from app.use_cases.record_answers import Recorded, record_answers
 
 router = APIRouter(prefix="/v1/jobs/{job}/answers", tags=["work"])
 
@@ -71,6 +72,7 @@ def _told(outcome: Recorded) -> AnswerOut:
         worker=outcome.worker,
         duplicate=outcome.duplicate,
         late=outcome.late,
+        counted=outcome.counted,
         verdict=outcome.verdict.value,
         label=outcome.label,
         confidence=outcome.confidence,

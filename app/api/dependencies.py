@@ -9,6 +9,7 @@ from fastapi import Depends, Path, Request
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.errors import JobUnknown
+from app.use_cases.fit_answers import Fits
 
 Clock = Callable[[], datetime]
 
@@ -18,6 +19,11 @@ ANY_JOB = "the-job-you-created-last"  # in the documentation's examples; the pag
 def _database(request: Request) -> AsyncEngine:
     engine: AsyncEngine = request.app.state.database
     return engine
+
+
+def _fits(request: Request) -> Fits:
+    fits: Fits = request.app.state.fits
+    return fits
 
 
 def _now(request: Request) -> datetime:
@@ -33,5 +39,6 @@ def _job_id(job: Annotated[str, Path(description="The job's id", json_schema_ext
 
 
 Database = Annotated[AsyncEngine, Depends(_database)]
+Recent = Annotated[Fits, Depends(_fits)]
 Now = Annotated[datetime, Depends(_now)]
 JobId = Annotated[UUID, Depends(_job_id)]

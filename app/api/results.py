@@ -1,26 +1,35 @@
 """Results over HTTP."""
 
 from base64 import b64decode, urlsafe_b64encode
-from typing import Annotated
+from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query
+from pydantic import TypeAdapter
 
-from app.api.dependencies import Database, JobId
+from app.api.dependencies import Database, JobId, Recent
 from app.api.problems import documented
 from app.api.schemas import ReasonOut, ResultOut, ResultsOut
 from app.domain import ItemState
 from app.errors import FieldError, InvalidInput, JobUnknown, Unavailable
+from app.policy.aggregation import AnyAggregation
 from app.use_cases.read_results import read_results
 
 router = APIRouter(prefix="/v1/jobs/{job}/results", tags=["results"])
 
 _CURSOR_BYTES = 8
+_AGGREGATION: TypeAdapter[AnyAggregation] = TypeAdapter(AnyAggregation)
+
+AggregationKind = Literal["majority", "weighted", "one-coin", "dawid-skene", "glad", "kos"]
 
 
 @router.get("", summary="Read the labels", responses=documented(JobUnknown, InvalidInput, Unavailable))
 async def get_results(
     job_id: JobId,
     database: Database,
+    fits: Recent,
+    aggregation: Annotated[
+        AggregationKind | None, Query(description="Label by this instead of the job's own aggregation")
+    ] = None,
     state: Annotated[ItemState | None, Query(description="Only items in this state")] = None,
     cursor: Annotated[str | None, Query(max_length=64, description="`next_cursor` of the page before")] = None,
     limit: Annotated[int, Query(ge=1, le=1000, description="Items on a page")] = 100,
@@ -29,7 +38,10 @@ async def get_results(
 
     Items come in the order in which they were added. A tie has no label: it is not broken by chance.
     """
-    page = await read_results(database, job_id, state=state, after=_position(cursor), most=limit)
+    chosen = None if aggregation is None else _AGGREGATION.validate_python({"kind": aggregation})
+    page = await read_results(
+        database, fits, job_id, aggregation=chosen, state=state, after=_position(cursor), most=limit
+    )
     return ResultsOut(
         results=[
             ResultOut(

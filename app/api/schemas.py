@@ -221,7 +221,7 @@ class AnswerOut(BaseModel):
     accepted: Literal[True] = True
     duplicate: Annotated[bool, Field(description="The same answer was here before; nothing was paid again")]
     late: Annotated[bool, Field(description="The lease had expired")]
-    counted: Annotated[bool, Field(description="The vote counts towards the item's label")] = True
+    counted: Annotated[bool, Field(description="The vote counts towards the item's label")]
     verdict: Literal["continue", "stop", "give_up"]
     label: Annotated[str | None, Field(description="The item's label, with `stop`")]
     confidence: Annotated[float, Field(ge=0, le=1)]

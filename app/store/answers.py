@@ -24,6 +24,7 @@ class Answer:
     label: int
     cost: Decimal
     late: bool
+    counted: bool
     verdict: dict[str, Any]
     answered_at: datetime
 
@@ -45,6 +46,21 @@ async def answers_by_pair(connection: AsyncConnection, job_id: UUID, wanted: Col
     pairs = as_table(wanted)
     query = select(*_ANSWER).where(answer.c.job_id == job_id, same_pair(answer, pairs))
     return _answers(await connection.execute(query))
+
+
+async def answers_on_items(connection: AsyncConnection, job_id: UUID, item_ids: Collection[int]) -> list[Answer]:
+    wanted = answer.c.item_id == func.any(bindparam("items", list(item_ids), ARRAY(BigInteger)))
+    return _answers(await connection.execute(select(*_ANSWER).where(answer.c.job_id == job_id, wanted)))
+
+
+async def ballots_of(connection: AsyncConnection, job_id: UUID) -> list[tuple[int, str | None, int]]:
+    """Every counted answer of a job as (item, worker, label), in the order of commit."""
+    query = (
+        select(answer.c.item_id, answer.c.worker, answer.c.label)
+        .where(answer.c.job_id == job_id, answer.c.counted)
+        .order_by(answer.c.answer_id)
+    )
+    return [(row.item_id, row.worker, row.label) for row in await connection.execute(query)]
 
 
 def _answers(found: CursorResult[Any]) -> list[Answer]:

@@ -46,6 +46,7 @@ class Standing:
 
     state: ItemState
     votes: Sequence[int]
+    evidence: Sequence[float]
     priority: float
     wanted: int
     label: int | None
@@ -60,6 +61,7 @@ class Item:
     key: str
     payload: Any
     cost: Decimal
+    prior: Sequence[float] | None
     in_flight: int
     standing: Standing
 
@@ -75,7 +77,7 @@ class NewItem:
 
 _CONTENT = [item.c[field.name] for field in fields(Content)]
 _STANDING = [item.c[field.name] for field in fields(Standing)]
-_ITEM = [item.c.item_id, item.c.key, item.c.payload, item.c.cost, item.c.in_flight, *_STANDING]
+_ITEM = [item.c.item_id, item.c.key, item.c.payload, item.c.cost, item.c.prior, item.c.in_flight, *_STANDING]
 
 
 async def insert_items(connection: AsyncConnection, job_id: UUID, new: Sequence[NewItem]) -> None:
@@ -176,6 +178,12 @@ async def change_in_flight(connection: AsyncConnection, job_id: UUID, change: Ma
         .where(item.c.job_id == job_id, item.c.item_id == by_item.c.item_id)
         .values(in_flight=item.c.in_flight + by_item.c.by)
     )
+
+
+async def gold_labels(connection: AsyncConnection, job_id: UUID) -> dict[int, int]:
+    """The items whose right label is known, and that label."""
+    query = select(item.c.item_id, item.c.gold).where(item.c.job_id == job_id, item.c.gold.is_not(None))
+    return {row.item_id: row.gold for row in await connection.execute(query)}
 
 
 async def page_of_items(

@@ -31,11 +31,13 @@ class Job:
     leases: int = 0
     answers: int = 0
     progress: float = 0.0
+    inverse_costs: float = 0.0
     created_at: datetime
 
     @property
     def engine(self) -> Engine:
-        return Engine(self.rules)
+        budget = None if self.budget is None else float(self.budget)
+        return Engine(self.rules, budget, self.inverse_costs)
 
     @property
     def remaining(self) -> Decimal | None:
@@ -113,4 +115,5 @@ def _ledger(saved: Job) -> dict[str, Any]:
         "leases": saved.leases,
         "answers": saved.answers,
         "progress": saved.progress,
+        "inverse_costs": saved.inverse_costs,
     }

@@ -51,6 +51,7 @@ job = Table(
     Column("leases", BigInteger, nullable=False, server_default=ZERO),
     Column("answers", BigInteger, nullable=False, server_default=ZERO),
     Column("progress", Double, nullable=False, server_default=ZERO),  # the sum over the items
+    Column("inverse_costs", Double, nullable=False, server_default=ZERO),  # the sum of 1 / cost over the items
     Column("created_at", DateTime(timezone=True), nullable=False),
     CheckConstraint("budget >= 0 AND budget < 'Infinity'", name="budget_is_an_amount"),
     CheckConstraint("spent >= 0 AND reserved >= 0", name="money_is_not_negative"),
@@ -73,6 +74,7 @@ item = Table(
     Column("features", ARRAY(Double)),
     Column("state", Text, nullable=False, server_default=text("'open'")),
     Column("votes", ARRAY(Integer), nullable=False),
+    Column("evidence", ARRAY(Double), nullable=False, server_default=text("'{}'")),  # the worker model's affair
     Column("priority", Double, nullable=False),
     Column("tie_break", BigInteger, nullable=False),
     Column("wanted", Integer, nullable=False),  # how many answers may be out at once
@@ -133,6 +135,7 @@ answer = Table(
     Column("label", SmallInteger, nullable=False),
     Column("cost", Numeric, nullable=False),
     Column("late", Boolean, nullable=False),
+    Column("counted", Boolean, nullable=False),
     Column("verdict", JSONB, nullable=False),  # what the caller was told, to be told again
     Column("answered_at", DateTime(timezone=True), nullable=False),
     UniqueConstraint("job_id", "item_id", "worker"),
@@ -140,4 +143,13 @@ answer = Table(
     ForeignKeyConstraint(["job_id", "item_id"], ["item.job_id", "item.item_id"], ondelete="CASCADE"),
     CheckConstraint("cost >= 0", name="cost_is_not_negative"),
     CheckConstraint("label >= 0", name="label_is_a_position"),
+)
+
+worker = Table(
+    "worker",
+    metadata,
+    Column("job_id", Uuid, primary_key=True),
+    Column("worker", Text, primary_key=True),
+    Column("skill", ARRAY(Double), nullable=False),  # the worker model's affair
+    ForeignKeyConstraint(["job_id"], ["job.job_id"], ondelete="CASCADE"),
 )

@@ -1,5 +1,6 @@
 """Add items to a job, all or none."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
@@ -9,10 +10,11 @@ from uuid import UUID
 import numpy as np
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+from app.domain import ItemState
 from app.errors import FieldError, InvalidInput, ItemConflict, LabelUnknown
 from app.store.items import Content, NewItem, contents_by_key, insert_items
 from app.store.jobs import Job, lock_job, save_ledger
-from app.use_cases.standing import judge_item
+from app.use_cases.standing import Known, first_standings
 
 _PRIOR_ROUNDING = 1e-6
 _MOST_NAMED = 20  # conflicting items in one error
@@ -45,10 +47,11 @@ async def add_items(database: AsyncEngine, job_id: UUID, drafts: Sequence[ItemDr
         _refuse_changes(job, drafts, contents, known)
         fresh = {key: content for key, content in contents.items() if key not in known}
         if fresh:
+            inverse_costs = job.inverse_costs + sum(1 / float(content.cost) for content in fresh.values())
+            job = replace(job, inverse_costs=inverse_costs)
             new = _new_items(job, fresh)
             await insert_items(connection, job_id, new)
-            progress = job.progress + sum(row.standing.progress for row in new)
-            await save_ledger(connection, replace(job, items=job.items + len(new), progress=progress))
+            await save_ledger(connection, _with_items(job, new))
     return Added(added=len(fresh), unchanged=len(drafts) - len(fresh))
 
 
@@ -108,11 +111,24 @@ def _refuse_changes(
 def _new_items(job: Job, fresh: Mapping[str, Content]) -> list[NewItem]:
     engine = job.engine
     item_ids = np.arange(job.items + 1, job.items + 1 + len(fresh))
-    tie_breaks = engine.tie_breaks(item_ids)
-    no_votes = [0] * len(job.rules.labels)
-    # Items of the same cost start alike, so each cost is judged once.
-    start = {cost: judge_item(engine, no_votes, cost)[0] for cost in {content.cost for content in fresh.values()}}
-    return [
-        NewItem(item_id=int(item_id), key=key, tie_break=int(tie), content=content, standing=start[content.cost])
-        for item_id, tie, (key, content) in zip(item_ids, tie_breaks, fresh.items(), strict=True)
+    known = [
+        Known(int(item_id), content.cost, content.prior)
+        for item_id, content in zip(item_ids, fresh.values(), strict=True)
     ]
+    parts = zip(known, engine.tie_breaks(item_ids), fresh.items(), first_standings(engine, known), strict=True)
+    return [
+        NewItem(item_id=row.item_id, key=key, tie_break=int(tie), content=content, standing=standing)
+        for row, tie, (key, content), standing in parts
+    ]
+
+
+def _with_items(job: Job, new: Sequence[NewItem]) -> Job:
+    """The job's counters with these items; one that is not worth asking about is given up from the start."""
+    states = Counter(row.standing.state for row in new)
+    return replace(
+        job,
+        items=job.items + len(new),
+        resolved=job.resolved + states[ItemState.RESOLVED],
+        given_up=job.given_up + states[ItemState.GIVEN_UP],
+        progress=job.progress + sum(row.standing.progress for row in new),
+    )

@@ -12,8 +12,9 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from app.domain import AssignmentState, Reason
 from app.store.assignments import HeldLease, Lease, live_leases_of, next_expiry, save_leases
-from app.store.items import Item, best_open_items, change_in_flight, has_open_for, has_room_for
+from app.store.items import Item, best_open_items, has_open_for, has_room_for
 from app.store.jobs import Job, lock_job, save_ledger
+from app.use_cases.copies_out import change_copies_out
 from app.use_cases.release_expired import release_expired
 
 _LONGEST_WAIT = timedelta(seconds=30)
@@ -83,7 +84,7 @@ async def _lease(
         for position, row in enumerate(chosen, start=1)
     ]
     numbers = await save_leases(connection, job.job_id, new)
-    await change_in_flight(connection, job.job_id, dict.fromkeys(numbers, 1))
+    await change_copies_out(connection, job, dict.fromkeys(numbers, 1))
     reserved = job.reserved + sum((lease.cost for lease in new), Decimal(0))
     await save_ledger(connection, replace(job, reserved=reserved, leases=job.leases + len(new)))
     return [

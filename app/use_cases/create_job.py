@@ -10,7 +10,7 @@ from app.policy.rules import Rules
 from app.store.jobs import Job, insert_job
 
 
-async def create_job(  # noqa: PLR0913  each is one thing that a requester says about a job
+async def create_job(
     database: AsyncEngine,
     *,
     job_id: UUID,

@@ -1,4 +1,4 @@
-"""Turn votes into labels, a page at a time."""
+"""Turn answers into labels, a page at a time."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,9 +7,12 @@ from uuid import UUID
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.domain import ItemState, Reason
-from app.policy.belief import Belief
+from app.policy.aggregation import AnyAggregation, Majority
+from app.policy.belief import Array, Belief
+from app.policy.shares import NOBODY, Index
 from app.store.items import Item, page_of_items
 from app.store.jobs import Job, load_job
+from app.use_cases.fit_answers import Fits
 
 
 @dataclass(frozen=True)
@@ -28,28 +31,47 @@ class Page:
     next_after: int | None  # where the next page starts; None on the last one
 
 
-async def read_results(database: AsyncEngine, job_id: UUID, *, state: ItemState | None, after: int, most: int) -> Page:
+async def read_results(
+    database: AsyncEngine,
+    fits: Fits,
+    job_id: UUID,
+    *,
+    aggregation: AnyAggregation | None,
+    state: ItemState | None,
+    after: int,
+    most: int,
+) -> Page:
+    """Label a page of items, by the job's own aggregation unless another is asked for."""
     async with database.connect() as connection:
         job = await load_job(connection, job_id)
         found = await page_of_items(connection, job_id, state=state, after=after, most=most + 1)
     page, more = found[:most], found[most:]
-    return Page(_label(job, page), page[-1].item_id if more else None)
+    if not page:
+        return Page([], None)
+    chosen = aggregation or job.rules.aggregation
+    if isinstance(chosen, Majority):
+        labels, chances = _by_votes(page)
+    else:
+        consensus = await fits.consensus(database, job, chosen)
+        rows = [row.item_id - 1 for row in page]
+        labels, chances = consensus.labels()[rows], consensus.posterior[rows]
+    return Page(_results(job, page, labels, chances), page[-1].item_id if more else None)
 
 
-def _label(job: Job, items: Sequence[Item]) -> list[Result]:
-    if not items:
-        return []
-    belief = Belief.of([row.standing.votes for row in items])
-    winners = job.rules.aggregation.labels(belief)
-    posterior = belief.posterior
+def _by_votes(page: Sequence[Item]) -> tuple[Index, Array]:
+    belief = Belief.of([row.standing.votes for row in page])
+    return Majority().labels(belief), belief.posterior
+
+
+def _results(job: Job, page: Sequence[Item], labels: Index, chances: Array) -> list[Result]:
     return [
         Result(
             item=row.key,
-            label=job.rules.labels[winner] if winner >= 0 else None,
-            confidence=float(chances[winner] if winner >= 0 else chances.max()),
+            label=None if label == NOBODY else job.rules.labels[label],
+            confidence=float(chance.max() if label == NOBODY else chance[label]),
             state=row.standing.state,
             votes=dict(zip(job.rules.labels, row.standing.votes, strict=True)),
             reason=row.standing.reason,
         )
-        for row, winner, chances in zip(items, winners, posterior, strict=True)
+        for row, label, chance in zip(page, labels, chances, strict=True)
     ]

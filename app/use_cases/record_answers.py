@@ -1,13 +1,13 @@
 """Record answers: count the vote, pay for it, and say what becomes of the item."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from decimal import Decimal
-from typing import Any
 from uuid import UUID
 
-from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
+import numpy as np
+from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.domain import STATE_AFTER, AssignmentState, Decision, ItemState, Reason, Verdict
 from app.errors import (
@@ -21,26 +21,15 @@ from app.errors import (
     LabelUnknown,
     SufficeError,
 )
-from app.store.answers import Answer, answers_by_assignment, answers_by_pair, insert_answers
-from app.store.assignments import Lease, leases_by_number, leases_by_pair, mark_answered
-from app.store.items import Item, load_items, save_standings
-from app.store.jobs import Job, lock_job, save_ledger
+from app.store.answers import Answer
+from app.store.assignments import Lease
+from app.store.items import Item
+from app.store.jobs import Job, lock_job
+from app.use_cases.answer_ledger import Ledger, Submission, Who, open_ledger, write_back
 from app.use_cases.release_expired import release_expired
-from app.use_cases.standing import judge_item
+from app.use_cases.standing import Known, facts_of, judge_one, state_of
 
-_LONGEST_NUMBER = 18  # digits that fit a bigint
 _DECISION_OF = {state: decision for decision, state in STATE_AFTER.items()}
-
-
-@dataclass(frozen=True)
-class Submission:
-    """A vote as it was sent: under an assignment, or for an item by a worker."""
-
-    label: str
-    assignment: str | None = None
-    item: str | None = None
-    worker: str | None = None
-    pointer: str = "#"
 
 
 @dataclass(frozen=True)
@@ -51,26 +40,11 @@ class Recorded:
     worker: str | None
     duplicate: bool
     late: bool
+    counted: bool
     verdict: Decision
     label: str | None
     confidence: float
     reason: Reason
-
-
-@dataclass
-class _Ledger:
-    """What one transaction has read, and what it will write back."""
-
-    job: Job
-    now: datetime
-    items: dict[int, Item]
-    item_ids: dict[str, int]
-    leases: dict[int, Lease]
-    leases_of: dict[tuple[int, str], Lease]
-    answers_of: dict[tuple[int, str] | int, Answer]  # by (item, worker); by assignment where the worker is unnamed
-    changed: set[int] = field(default_factory=set)  # items
-    settled: set[int] = field(default_factory=set)  # assignments
-    new: list[Answer] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -83,8 +57,8 @@ class _Vote:
     label: int
 
     @property
-    def who(self) -> tuple[int, str] | int:
-        """What tells this vote from others: the item and its worker, or the assignment of an unnamed one."""
+    def who(self) -> Who:
+        """What tells this vote from others."""
         if self.worker is not None:
             return self.item.item_id, self.worker
         assert self.lease is not None  # noqa: S101  an unnamed worker answers under an assignment only
@@ -98,6 +72,10 @@ class _Vote:
     def late(self) -> bool:
         return self.lease is not None and self.lease.state is AssignmentState.EXPIRED
 
+    @property
+    def cost(self) -> Decimal:
+        return self.lease.cost if self.lease is not None and self.leased else self.item.cost
+
 
 async def record_answers(
     database: AsyncEngine, job_id: UUID, submissions: Sequence[Submission], now: datetime
@@ -105,63 +83,20 @@ async def record_answers(
     """Record each answer in order; one that is refused does not harm the others."""
     async with database.begin() as connection:
         job = await release_expired(connection, await lock_job(connection, job_id), now)
-        ledger = await _open_ledger(connection, job, submissions, now)
+        ledger = await open_ledger(connection, job, submissions, now)
         outcomes = [_try_to_record(ledger, submission) for submission in submissions]
-        await _write(connection, ledger)
+        await write_back(connection, ledger)
     return outcomes
 
 
-async def _open_ledger(
-    connection: AsyncConnection, job: Job, submissions: Sequence[Submission], now: datetime
-) -> _Ledger:
-    """Load what these submissions touch, in a fixed number of queries."""
-    numbers = {number for s in submissions if (number := _number(s.assignment)) is not None}
-    leases = await leases_by_number(connection, job.job_id, numbers) if numbers else []
-    keys = {s.item for s in submissions if s.item is not None}
-    loaded = await load_items(connection, job.job_id, keys=keys, item_ids={lease.item_id for lease in leases})
-    item_ids = {row.key: row.item_id for row in loaded}
-    pairs = {(item_ids[s.item], s.worker) for s in submissions if s.item in item_ids and s.worker is not None}
-    pairs |= {(lease.item_id, lease.worker) for lease in leases if lease.worker is not None}
-    unnamed = [lease.assignment_id for lease in leases if lease.worker is None]
-    leases += await leases_by_pair(connection, job.job_id, pairs) if pairs else []
-    answers = await answers_by_pair(connection, job.job_id, pairs) if pairs else []
-    answers += await answers_by_assignment(connection, job.job_id, unnamed) if unnamed else []
-    return _Ledger(
-        job=job,
-        now=now,
-        items={row.item_id: row for row in loaded},
-        item_ids=item_ids,
-        leases={lease.assignment_id: lease for lease in leases},
-        leases_of={(lease.item_id, lease.worker): lease for lease in leases if lease.worker is not None},
-        answers_of={_who_gave(answer): answer for answer in answers},
-    )
-
-
-def _number(assignment: str | None) -> int | None:
-    plausible = (
-        assignment is not None
-        and assignment.isascii()
-        and assignment.isdecimal()
-        and len(assignment) <= _LONGEST_NUMBER
-    )
-    return int(assignment) if assignment is not None and plausible else None
-
-
-def _who_gave(answer: Answer) -> tuple[int, str] | int:
-    if answer.worker is not None:
-        return answer.item_id, answer.worker
-    assert answer.assignment_id is not None  # noqa: S101  see _Vote.who
-    return answer.assignment_id
-
-
-def _try_to_record(ledger: _Ledger, submission: Submission) -> Recorded | SufficeError:
+def _try_to_record(ledger: Ledger, submission: Submission) -> Recorded | SufficeError:
     try:
         return _record(ledger, _understand(ledger, submission))
     except SufficeError as refusal:
         return refusal
 
 
-def _understand(ledger: _Ledger, submission: Submission) -> _Vote:
+def _understand(ledger: Ledger, submission: Submission) -> _Vote:
     item, worker, lease = _locate(ledger, submission)
     labels = ledger.job.rules.labels
     if submission.label not in labels:
@@ -173,9 +108,9 @@ def _understand(ledger: _Ledger, submission: Submission) -> _Vote:
     return _Vote(item, worker, lease, labels.index(submission.label))
 
 
-def _locate(ledger: _Ledger, submission: Submission) -> tuple[Item, str | None, Lease | None]:
+def _locate(ledger: Ledger, submission: Submission) -> tuple[Item, str | None, Lease | None]:
     if submission.assignment is not None:
-        lease = ledger.leases.get(_number(submission.assignment) or 0)
+        lease = ledger.leases.get(submission.number or 0)
         if lease is None:
             raise AssignmentUnknown(f"The job has no assignment {submission.assignment!r}")
         _refuse_other_names(submission, ledger.items[lease.item_id], lease)
@@ -183,8 +118,7 @@ def _locate(ledger: _Ledger, submission: Submission) -> tuple[Item, str | None, 
     item_id = ledger.item_ids.get(submission.item or "")
     if item_id is None:
         raise ItemUnknown(f"The job has no item {submission.item!r}")
-    lease = ledger.leases_of.get((item_id, submission.worker or ""))
-    return ledger.items[item_id], submission.worker, lease
+    return ledger.items[item_id], submission.worker, ledger.leases_of.get((item_id, submission.worker))
 
 
 def _refuse_other_names(submission: Submission, item: Item, lease: Lease) -> None:
@@ -197,27 +131,29 @@ def _refuse_other_names(submission: Submission, item: Item, lease: Lease) -> Non
             )
 
 
-def _record(ledger: _Ledger, vote: _Vote) -> Recorded:
-    given = ledger.answers_of.get(vote.who)
+def _record(ledger: Ledger, vote: _Vote) -> Recorded:
+    given = ledger.answers.get(vote.who)
     if given is not None:
-        return _repeat(ledger, vote, given)
+        return _repeat(ledger.job, vote, given)
     if not vote.leased:
         _refuse_if_closed_or_too_dear(ledger.job, vote.item)
-    item, verdict = _count(ledger.job, vote)
+    item, verdict = _count(ledger, vote)
     _pay(ledger, vote, item)
     answer = _answer(ledger, vote, item, verdict)
-    ledger.answers_of[vote.who] = answer
+    ledger.answers[vote.who] = answer
     ledger.new.append(answer)
     ledger.items[item.item_id] = item
-    ledger.changed.add(item.item_id)
+    ledger.changed_items.add(item.item_id)
+    if vote.item.standing.state is ItemState.OPEN and verdict.label is not None:
+        _score_workers(ledger, item.item_id, verdict.label)
     return _told(ledger.job, item, answer, duplicate=False)
 
 
-def _repeat(ledger: _Ledger, vote: _Vote, given: Answer) -> Recorded:
+def _repeat(job: Job, vote: _Vote, given: Answer) -> Recorded:
     """The same answer gets the same result; another one is refused."""
     if given.label == vote.label:
-        return _told(ledger.job, vote.item, given, duplicate=True)
-    labels = ledger.job.rules.labels
+        return _told(job, vote.item, given, duplicate=True)
+    labels = job.rules.labels
     who = f"Worker {vote.worker!r}" if vote.worker is not None else "This assignment"
     raise AnswerConflict(
         f"{who} has answered {vote.item.key!r} with {labels[given.label]!r} before, not {labels[vote.label]!r}"
@@ -231,26 +167,38 @@ def _refuse_if_closed_or_too_dear(job: Job, item: Item) -> None:
         raise BudgetExhausted(f"Item {item.key!r} costs {item.cost:f}, and {job.remaining:f} of the budget is left")
 
 
-def _count(job: Job, vote: _Vote) -> tuple[Item, Verdict]:
-    """Add the vote. An item that closed while this lease was out stays closed: its verdict was given."""
-    before = vote.item.standing
-    votes = [count + (position == vote.label) for position, count in enumerate(before.votes)]
-    standing, verdict = judge_item(job.engine, votes, vote.item.cost)
+def _count(ledger: Ledger, vote: _Vote) -> tuple[Item, Verdict]:
+    """Learn from the vote. An item that closed while this lease was out stays closed: its verdict was given."""
+    engine, before = ledger.job.engine, vote.item.standing
+    after = replace(vote.item, in_flight=vote.item.in_flight - vote.leased)
+    known = Known.of(after)
+    skill = ledger.skill_of(vote.worker)[None, :]
+    state, learned = engine.learn(state_of(before), facts_of(engine, [known]), skill, np.array([vote.label]))
+    ledger.learn_skill(vote.worker, learned[0])
+    standing, verdict = judge_one(engine, state, known)
     if before.state is not ItemState.OPEN:
-        standing = replace(before, votes=votes)
+        standing = replace(before, votes=standing.votes, evidence=standing.evidence)
         verdict = Verdict(_DECISION_OF[before.state], before.reason, before.label)
-    in_flight = vote.item.in_flight - vote.leased
-    return replace(vote.item, standing=standing, in_flight=in_flight), verdict
+    return replace(after, standing=standing), verdict
 
 
-def _pay(ledger: _Ledger, vote: _Vote, after: Item) -> None:
+def _score_workers(ledger: Ledger, item_id: int, label: int) -> None:
+    """A finished item tells who agreed with its label, for the models that judge workers by that."""
+    model = ledger.job.rules.worker_model
+    if not model.scores_finished_items:
+        return
+    for answer in ledger.votes_on(item_id):
+        skill = ledger.skill_of(answer.worker)[None, :]
+        ledger.learn_skill(answer.worker, model.score(skill, np.array([answer.label == label]))[0])
+
+
+def _pay(ledger: Ledger, vote: _Vote, after: Item) -> None:
     """Turn a reservation into expense, or spend at once; and keep the job's counters in step."""
     job, before = ledger.job, vote.item.standing
-    cost = _cost(vote)
     ledger.job = replace(
         job,
-        spent=job.spent + cost,
-        reserved=job.reserved - cost if vote.leased else job.reserved,
+        spent=job.spent + vote.cost,
+        reserved=job.reserved - vote.cost if vote.leased else job.reserved,
         answers=job.answers + 1,
         resolved=job.resolved + _newly(ItemState.RESOLVED, before.state, after.standing.state),
         given_up=job.given_up + _newly(ItemState.GIVEN_UP, before.state, after.standing.state),
@@ -264,44 +212,32 @@ def _newly(state: ItemState, before: ItemState, after: ItemState) -> int:
     return int(before is not state and after is state)
 
 
-def _cost(vote: _Vote) -> Decimal:
-    return vote.lease.cost if vote.lease is not None and vote.leased else vote.item.cost
-
-
-def _answer(ledger: _Ledger, vote: _Vote, after: Item, verdict: Verdict) -> Answer:
+def _answer(ledger: Ledger, vote: _Vote, after: Item, verdict: Verdict) -> Answer:
     return Answer(
         answer_id=ledger.job.answers,
         item_id=after.item_id,
         worker=vote.worker,
         assignment_id=vote.lease.assignment_id if vote.lease else None,
         label=vote.label,
-        cost=_cost(vote),
+        cost=vote.cost,
         late=vote.late,
+        counted=sum(after.standing.votes) > sum(vote.item.standing.votes),
         verdict=asdict(verdict) | {"confidence": after.standing.confidence},
         answered_at=ledger.now,
     )
 
 
 def _told(job: Job, item: Item, answer: Answer, *, duplicate: bool) -> Recorded:
-    verdict: dict[str, Any] = answer.verdict
+    verdict = answer.verdict
     label = verdict["label"]
     return Recorded(
         item=item.key,
         worker=answer.worker,
         duplicate=duplicate,
         late=answer.late,
+        counted=answer.counted,
         verdict=Decision(verdict["decision"]),
         label=None if label is None else job.rules.labels[label],
         confidence=verdict["confidence"],
         reason=Reason(**verdict["reason"]),
     )
-
-
-async def _write(connection: AsyncConnection, ledger: _Ledger) -> None:
-    if not ledger.new:
-        return
-    job_id = ledger.job.job_id
-    await insert_answers(connection, job_id, ledger.new)
-    await mark_answered(connection, job_id, ledger.settled)
-    await save_standings(connection, job_id, [ledger.items[item_id] for item_id in ledger.changed])
-    await save_ledger(connection, ledger.job)

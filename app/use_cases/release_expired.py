@@ -8,8 +8,8 @@ from decimal import Decimal
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from app.store.assignments import expire_leases, jobs_with_expired_leases
-from app.store.items import change_in_flight
 from app.store.jobs import Job, lock_job, save_ledger
+from app.use_cases.copies_out import change_copies_out
 
 
 async def release_expired(connection: AsyncConnection, job: Job, now: datetime) -> Job:
@@ -18,7 +18,7 @@ async def release_expired(connection: AsyncConnection, job: Job, now: datetime) 
     if not expired:
         return job
     released = Counter(item_id for item_id, _ in expired)
-    await change_in_flight(connection, job.job_id, {item_id: -copies for item_id, copies in released.items()})
+    await change_copies_out(connection, job, {item_id: -copies for item_id, copies in released.items()})
     job = replace(job, reserved=job.reserved - sum((cost for _, cost in expired), Decimal(0)))
     await save_ledger(connection, job)
     return job

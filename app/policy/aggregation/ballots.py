@@ -29,7 +29,7 @@ class Ballots:
     gold: Index | None = None  # (items,) the known class, or -1
 
     @classmethod
-    def of(  # noqa: PLR0913  three columns, and three counts for what no answer mentions
+    def of(
         cls,
         item: npt.ArrayLike,
         worker: npt.ArrayLike,

@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict
@@ -26,6 +27,8 @@ class Allocation(ABC, BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     kind: str
+
+    heeds_in_flight: ClassVar[bool] = False  # the priority changes when an answer goes out or comes back unanswered
 
     @property
     def by_votes_alone(self) -> bool:

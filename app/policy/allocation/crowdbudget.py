@@ -1,6 +1,6 @@
 """Split the budget in advance: cheap items get more answers than dear ones."""
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -30,6 +30,7 @@ class CrowdBudget(Unpriced):
     """
 
     kind: Literal["crowdbudget"] = "crowdbudget"
+    heeds_in_flight: ClassVar[bool] = True
 
     def value(self, prospect: Prospect, circumstances: Circumstances) -> Array:
         if circumstances.budget is None:

@@ -1,6 +1,6 @@
 """Let all items finish at the same time, so that hardly any answer comes too late to count."""
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 from app.policy.allocation.base import Circumstances
 from app.policy.allocation.unpriced import Unpriced
@@ -25,6 +25,7 @@ class Dispatch(Unpriced):
     """
 
     kind: Literal["dispatch"] = "dispatch"
+    heeds_in_flight: ClassVar[bool] = True
 
     def value(self, prospect: Prospect, circumstances: Circumstances) -> Array:
         return circumstances.requirement.answers_to_come(prospect) - prospect.facts.in_flight

@@ -1,6 +1,6 @@
 """Everyone in turn: what most platforms do today."""
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 from app.policy.allocation.base import Circumstances
 from app.policy.allocation.unpriced import Unpriced, asked
@@ -21,6 +21,7 @@ class RoundRobin(Unpriced):
     """
 
     kind: Literal["round-robin"] = "round-robin"
+    heeds_in_flight: ClassVar[bool] = True
 
     def value(self, prospect: Prospect, circumstances: Circumstances) -> Array:  # noqa: ARG002  whatever is required
         return -asked(prospect)

@@ -1,12 +1,13 @@
 """What every worker model can say: what a vote tells about the item, and what it tells about the worker."""
 
 from abc import ABC, abstractmethod
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
 from pydantic import BaseModel, ConfigDict
 
-from app.policy.belief import Array, Belief, Facts, State
+from app.policy.belief import Array, Belief, Facts, Mask, State
 
 
 class WorkerModel(ABC, BaseModel):
@@ -15,6 +16,7 @@ class WorkerModel(ABC, BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     kind: str
+    scores_finished_items: ClassVar[bool] = False  # skill is judged by the final labels of items, through `score`
 
     @abstractmethod
     def newcomer(self, classes: int) -> Array:
@@ -35,6 +37,13 @@ class WorkerModel(ABC, BaseModel):
     @abstractmethod
     def learn(self, state: State, facts: Facts, skill: Array, label: npt.NDArray[np.intp]) -> tuple[State, Array]:
         """State and skill after the worker with skill[i] has answered item i with label[i]; both are new arrays."""
+
+    def score(self, skill: Array, agreed: Mask) -> Array:  # noqa: ARG002  most models learn at the vote
+        """Skill once an item is finished that the worker of row i answered, agreed[i]: with the final label.
+
+        For models that judge workers by finished items alone; the others have learned when the vote came.
+        """
+        return skill
 
     def accuracy(self, skill: Array) -> Array:
         """How often a worker of this skill is right, shape (workers,); 1 where workers are not told apart."""

@@ -1,4 +1,4 @@
-"""Create jobs, items, assignments and answers."""
+"""Create jobs, items, assignments, answers and workers."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -26,6 +26,7 @@ def upgrade() -> None:
         sa.Column("leases", sa.BigInteger(), server_default=sa.text("0"), nullable=False),
         sa.Column("answers", sa.BigInteger(), server_default=sa.text("0"), nullable=False),
         sa.Column("progress", sa.Double(), server_default=sa.text("0"), nullable=False),
+        sa.Column("inverse_costs", sa.Double(), server_default=sa.text("0"), nullable=False),
         sa.Column("created_at", sa.DateTime(timezone=True), nullable=False),
         sa.CheckConstraint("budget >= 0 AND budget < 'Infinity'", name=op.f("ck_job_budget_is_an_amount")),
         sa.CheckConstraint("lease_seconds > 0", name=op.f("ck_job_lease_lasts")),
@@ -49,6 +50,7 @@ def upgrade() -> None:
         sa.Column("features", sa.ARRAY(sa.Double()), nullable=True),
         sa.Column("state", sa.Text(), server_default=sa.text("'open'"), nullable=False),
         sa.Column("votes", sa.ARRAY(sa.Integer()), nullable=False),
+        sa.Column("evidence", sa.ARRAY(sa.Double()), server_default=sa.text("'{}'"), nullable=False),
         sa.Column("priority", sa.Double(), nullable=False),
         sa.Column("tie_break", sa.BigInteger(), nullable=False),
         sa.Column("wanted", sa.Integer(), nullable=False),
@@ -78,6 +80,14 @@ def upgrade() -> None:
         postgresql_where=sa.text("state = 'open' AND in_flight < wanted"),
     )
     op.create_table(
+        "worker",
+        sa.Column("job_id", sa.Uuid(), nullable=False),
+        sa.Column("worker", sa.Text(), nullable=False),
+        sa.Column("skill", sa.ARRAY(sa.Double()), nullable=False),
+        sa.ForeignKeyConstraint(["job_id"], ["job.job_id"], name=op.f("fk_worker_job"), ondelete="CASCADE"),
+        sa.PrimaryKeyConstraint("job_id", "worker", name=op.f("pk_worker")),
+    )
+    op.create_table(
         "answer",
         sa.Column("job_id", sa.Uuid(), nullable=False),
         sa.Column("answer_id", sa.BigInteger(), autoincrement=False, nullable=False),
@@ -87,6 +97,7 @@ def upgrade() -> None:
         sa.Column("label", sa.SmallInteger(), nullable=False),
         sa.Column("cost", sa.Numeric(), nullable=False),
         sa.Column("late", sa.Boolean(), nullable=False),
+        sa.Column("counted", sa.Boolean(), nullable=False),
         sa.Column("verdict", postgresql.JSONB(astext_type=sa.Text()), nullable=False),
         sa.Column("answered_at", sa.DateTime(timezone=True), nullable=False),
         sa.CheckConstraint("cost >= 0", name=op.f("ck_answer_cost_is_not_negative")),
@@ -139,6 +150,7 @@ def downgrade() -> None:
     op.drop_index("ix_assignment_live_by_expiry", table_name="assignment", postgresql_where=sa.text("state = 'live'"))
     op.drop_table("assignment")
     op.drop_table("answer")
+    op.drop_table("worker")
     op.drop_index("ix_item_queue", table_name="item", postgresql_where=sa.text("state = 'open' AND in_flight < wanted"))
     op.drop_index("ix_item_open", table_name="item", postgresql_where=sa.text("state = 'open'"))
     op.drop_table("item")

@@ -1,0 +1,130 @@
+"""What a transaction that records answers has read, and what it will write back."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+import numpy as np
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from app.policy.belief import Array
+from app.store.answers import Answer, answers_by_assignment, answers_by_pair, answers_on_items, insert_answers
+from app.store.assignments import Lease, leases_by_number, leases_by_pair, mark_answered
+from app.store.items import Item, load_items, save_standings
+from app.store.jobs import Job, save_ledger
+from app.store.workers import load_skills, save_skills
+
+_LONGEST_NUMBER = 18  # digits that fit a bigint
+
+Who = tuple[int, str] | int  # item and worker; the assignment where the worker is unnamed
+
+
+@dataclass(frozen=True)
+class Submission:
+    """A vote as it was sent: under an assignment, or for an item by a worker."""
+
+    label: str
+    assignment: str | None = None
+    item: str | None = None
+    worker: str | None = None
+    pointer: str = "#"
+
+    @property
+    def number(self) -> int | None:
+        """The assignment's number; None where there is none, or where it can be nobody's."""
+        name = self.assignment or ""
+        return int(name) if name.isascii() and name.isdecimal() and len(name) <= _LONGEST_NUMBER else None
+
+
+@dataclass
+class Ledger:
+    job: Job
+    now: datetime
+    items: dict[int, Item]
+    leases: dict[int, Lease]
+    answers: dict[Who, Answer]
+    skills: dict[str, Array]
+    changed_items: set[int] = field(default_factory=set)
+    changed_skills: set[str] = field(default_factory=set)
+    settled: set[int] = field(default_factory=set)  # assignments
+    new: list[Answer] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.item_ids = {row.key: row.item_id for row in self.items.values()}
+        self.leases_of = {(lease.item_id, lease.worker): lease for lease in self.leases.values()}
+
+    def skill_of(self, worker: str | None) -> Array:
+        """What is known of a worker, shape (parameters,)."""
+        known = None if worker is None else self.skills.get(worker)
+        return self.job.engine.newcomer() if known is None else known
+
+    def learn_skill(self, worker: str | None, skill: Array) -> None:
+        if worker is not None and skill.size:
+            self.skills[worker] = skill
+            self.changed_skills.add(worker)
+
+    def votes_on(self, item_id: int) -> list[Answer]:
+        return [answer for answer in self.answers.values() if answer.item_id == item_id]
+
+
+async def open_ledger(
+    connection: AsyncConnection, job: Job, submissions: Sequence[Submission], now: datetime
+) -> Ledger:
+    """Load what these submissions touch, in a fixed number of queries."""
+    numbers = {number for submission in submissions if (number := submission.number) is not None}
+    leases = await leases_by_number(connection, job.job_id, numbers) if numbers else []
+    keys = {submission.item for submission in submissions if submission.item is not None}
+    items = await load_items(connection, job.job_id, keys=keys, item_ids={lease.item_id for lease in leases})
+    ids = {row.key: row.item_id for row in items}
+    pairs = {(ids[sent.item], sent.worker) for sent in submissions if sent.item in ids and sent.worker is not None}
+    pairs |= {(lease.item_id, lease.worker) for lease in leases if lease.worker is not None}
+    leases += await leases_by_pair(connection, job.job_id, pairs) if pairs else []
+    answers = await _answers(connection, job, list(ids.values()), pairs, leases)
+    workers = {worker for _, worker in pairs} | {answer.worker for answer in answers if answer.worker is not None}
+    return Ledger(
+        job=job,
+        now=now,
+        items={row.item_id: row for row in items},
+        leases={lease.assignment_id: lease for lease in leases},
+        answers={who_gave(answer): answer for answer in answers},
+        skills=await _skills(connection, job, workers),
+    )
+
+
+async def _answers(
+    connection: AsyncConnection,
+    job: Job,
+    item_ids: Sequence[int],
+    pairs: Collection[tuple[int, str]],
+    leases: Sequence[Lease],
+) -> list[Answer]:
+    """The answers that these could repeat; all of their items where a finished item tells about its workers."""
+    if job.rules.worker_model.scores_finished_items:
+        return await answers_on_items(connection, job.job_id, item_ids)
+    unnamed = [lease.assignment_id for lease in leases if lease.worker is None]
+    named = await answers_by_pair(connection, job.job_id, pairs) if pairs else []
+    return named + (await answers_by_assignment(connection, job.job_id, unnamed) if unnamed else [])
+
+
+async def _skills(connection: AsyncConnection, job: Job, workers: Collection[str]) -> dict[str, Array]:
+    if not workers or not job.engine.newcomer().size:
+        return {}
+    return {name: np.array(skill) for name, skill in (await load_skills(connection, job.job_id, workers)).items()}
+
+
+def who_gave(answer: Answer) -> Who:
+    if answer.worker is not None:
+        return answer.item_id, answer.worker
+    assert answer.assignment_id is not None  # noqa: S101  an unnamed worker answers under an assignment only
+    return answer.assignment_id
+
+
+async def write_back(connection: AsyncConnection, ledger: Ledger) -> None:
+    if not ledger.new:
+        return
+    job_id = ledger.job.job_id
+    await insert_answers(connection, job_id, ledger.new)
+    await mark_answered(connection, job_id, ledger.settled)
+    await save_standings(connection, job_id, [ledger.items[item_id] for item_id in ledger.changed_items])
+    await save_skills(connection, job_id, {name: ledger.skills[name].tolist() for name in ledger.changed_skills})
+    await save_ledger(connection, ledger.job)
