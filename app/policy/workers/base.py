@@ -1,12 +1,19 @@
 """What every worker model can say: what a vote tells about the item, and what it tells about the worker."""
 
 from abc import ABC, abstractmethod
+from typing import Annotated
 
 import numpy as np
 import numpy.typing as npt
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
-from app.policy.belief import Array, Belief, Facts, State
+from app.policy.belief import Array, Belief, Facts, Mask, State
+
+PseudoAnswers = Annotated[float, Field(gt=0, le=10_000)]
+SkillPrior = Annotated[
+    tuple[PseudoAnswers, PseudoAnswers],
+    Field(description="Right and wrong answers that a newcomer is credited with; [4, 1] expects 80 % accuracy"),
+]
 
 
 class WorkerModel(ABC, BaseModel):
@@ -35,6 +42,13 @@ class WorkerModel(ABC, BaseModel):
     @abstractmethod
     def learn(self, state: State, facts: Facts, skill: Array, label: npt.NDArray[np.intp]) -> tuple[State, Array]:
         """State and skill after the worker with skill[i] has answered item i with label[i]; both are new arrays."""
+
+    def score(self, skill: Array, agreed: Mask) -> Array:  # noqa: ARG002  most models learn at the vote
+        """Skill once an item is finished that the worker of row i answered, agreed[i]: with the final label.
+
+        For models that judge workers by finished items alone; the others have learned when the vote came.
+        """
+        return skill
 
     def accuracy(self, skill: Array) -> Array:
         """How often a worker of this skill is right, shape (workers,); 1 where workers are not told apart."""
