@@ -1,7 +1,7 @@
 """What every worker model can say: what a vote tells about the item, and what it tells about the worker."""
 
 from abc import ABC, abstractmethod
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +22,7 @@ class WorkerModel(ABC, BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     kind: str
+    tells_classes_apart: ClassVar[bool] = False  # a worker may be better at one class than at another
 
     @abstractmethod
     def newcomer(self, classes: int) -> Array:

@@ -1,6 +1,6 @@
 """Every worker has a confusion matrix: how often each true class is called each name."""
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -29,6 +29,7 @@ class Confusion(WorkerModel):
     """
 
     kind: Literal["confusion"] = "confusion"
+    tells_classes_apart: ClassVar[bool] = True
     prior: SkillPrior = (4.0, 1.0)
 
     def newcomer(self, classes: int) -> Array:

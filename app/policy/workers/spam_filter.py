@@ -58,7 +58,7 @@ class SpamFilter(WorkerModel):
 
     def chances(self, belief: Belief, skill: Array) -> Array:
         shares = belief.alpha / belief.alpha.sum(axis=1, keepdims=True)
-        return np.where(self.is_spammer(skill)[:, None], 1 / shares.shape[1], shares)
+        return np.asarray(np.where(self.is_spammer(skill)[:, None], 1 / shares.shape[1], shares))
 
     def learn(self, state: State, facts: Facts, skill: Array, label: npt.NDArray[np.intp]) -> tuple[State, Array]:  # noqa: ARG002  votes are only counted
         counted = one_more_vote(state.votes, label)

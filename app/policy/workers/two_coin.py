@@ -1,6 +1,6 @@
 """Every worker has two accuracies, one per class: some see cats everywhere."""
 
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -34,6 +34,7 @@ class TwoCoin(WorkerModel):
     """
 
     kind: Literal["two-coin"] = "two-coin"
+    tells_classes_apart: ClassVar[bool] = True
     prior: SkillPrior = (4.0, 1.0)
     prior_weight: Annotated[
         float, Field(ge=0, le=1000, description="How many votes an item's own prior is worth, where it has one")
