@@ -44,6 +44,10 @@ class WorkerModel(ABC, BaseModel):
     def learn(self, state: State, facts: Facts, skill: Array, label: npt.NDArray[np.intp]) -> tuple[State, Array]:
         """State and skill after the worker with skill[i] has answered item i with label[i]; both are new arrays."""
 
+    def answered(self, state: State, facts: Facts, skill: Array, label: npt.NDArray[np.intp]) -> State:
+        """The state alone after that answer: for looking ahead, where nobody asks what the worker would learn."""
+        return self.learn(state, facts, skill, label)[0]
+
     def score(self, skill: Array, agreed: Mask) -> Array:  # noqa: ARG002  most models learn at the vote
         """Skill once an item is finished that the worker of row i answered, agreed[i]: with the final label.
 

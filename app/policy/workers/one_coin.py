@@ -9,7 +9,7 @@ from pydantic import Field
 from app.policy.belief import Array, Belief, Facts, State
 from app.policy.workers.anonymous import prior_votes
 from app.policy.workers.base import SkillPrior, WorkerModel, one_more_vote
-from app.policy.workers.moments import matched
+from app.policy.workers.moments import matched, row_sum
 
 
 class OneCoin(WorkerModel):
@@ -49,21 +49,19 @@ class OneCoin(WorkerModel):
         return belief_of_parameters(state, facts, self.prior_weight)
 
     def chances(self, belief: Belief, skill: Array) -> Array:
-        share = belief.alpha / belief.alpha.sum(axis=1, keepdims=True)
+        share = belief.alpha / row_sum(belief.alpha)
         right, wrong = _right_and_wrong(skill, share.shape[1])
         return np.asarray(right * share + wrong * (1 - share))
 
-    def learn(self, state: State, facts: Facts, skill: Array, label: npt.NDArray[np.intp]) -> tuple[State, Array]:  # noqa: ARG002  the prior is in the evidence
+    def learn(self, state: State, facts: Facts, skill: Array, label: npt.NDArray[np.intp]) -> tuple[State, Array]:
+        return self.answered(state, facts, skill, label), matched(skill, _coins(state.evidence, skill, label))
+
+    def answered(self, state: State, facts: Facts, skill: Array, label: npt.NDArray[np.intp]) -> State:  # noqa: ARG002  the prior is in the evidence
         rows, alpha = np.arange(len(label)), state.evidence
         right, wrong = _right_and_wrong(skill, alpha.shape[1])
-        by_mistake = wrong * alpha
-        by_mistake[rows, label] = 0.0
-        gained = by_mistake.copy()
-        gained[rows, label] = right[:, 0] * alpha[rows, label]
-        normaliser = gained.sum(axis=1)
-        coin = np.stack([gained[rows, label], by_mistake.sum(axis=1)], axis=1) / normaliser[:, None]
-        evidence = matched(alpha, gained / normaliser[:, None])
-        return State(one_more_vote(state.votes, label), evidence), matched(skill, coin)
+        fitting = wrong * alpha
+        fitting[rows, label] = right[:, 0] * alpha[rows, label]
+        return State(one_more_vote(state.votes, label), matched(alpha, fitting / row_sum(fitting)))
 
     def accuracy(self, skill: Array) -> Array:
         return np.asarray(skill[:, 0] / skill.sum(axis=1))
@@ -72,10 +70,20 @@ class OneCoin(WorkerModel):
 def belief_of_parameters(state: State, facts: Facts, prior_weight: float) -> Belief:
     """The belief of a model whose evidence is the Dirichlet's parameters."""
     weights = np.maximum(state.evidence - 1 - prior_votes(facts, prior_weight), 0.0)
-    return Belief(state.votes, weights, weights.sum(axis=1), state.evidence, facts)
+    return Belief(state.votes, weights, row_sum(weights)[:, 0], state.evidence, facts)
+
+
+def _coins(alpha: Array, skill: Array, label: npt.NDArray[np.intp]) -> Array:
+    """How likely the worker was right, and was wrong, in giving this answer; shape (items, 2)."""
+    rows = np.arange(len(label))
+    right, wrong = _right_and_wrong(skill, alpha.shape[1])
+    others = alpha.copy()
+    others[rows, label] = 0.0
+    fitting = np.stack([right[:, 0] * alpha[rows, label], wrong[:, 0] * others.sum(axis=1)], axis=1)
+    return np.asarray(fitting / row_sum(fitting))
 
 
 def _right_and_wrong(skill: Array, classes: int) -> tuple[Array, Array]:
     """How likely the worker names the class a perfect worker would name, and any given other one, each (items, 1)."""
-    total = skill.sum(axis=1)
-    return (skill[:, 0] / total)[:, None], (skill[:, 1] / total / (classes - 1))[:, None]
+    mean = skill / row_sum(skill)
+    return mean[:, :1], mean[:, 1:] / (classes - 1)

@@ -9,7 +9,7 @@ from pydantic import Field
 from app.policy.belief import Array, Belief, Facts, State
 from app.policy.workers.anonymous import prior_votes
 from app.policy.workers.base import SkillPrior, WorkerModel, one_more_vote
-from app.policy.workers.moments import matched
+from app.policy.workers.moments import matched, row_sum
 from app.policy.workers.one_coin import belief_of_parameters
 
 _BINARY = 2
@@ -53,25 +53,33 @@ class TwoCoin(WorkerModel):
         return belief_of_parameters(state, facts, self.prior_weight)
 
     def chances(self, belief: Belief, skill: Array) -> Array:
-        share = belief.alpha / belief.alpha.sum(axis=1, keepdims=True)
+        share = belief.alpha / row_sum(belief.alpha)
         mean = _expected_rows(skill)
         return np.asarray(share[:, :1] * mean[:, 0] + share[:, 1:] * mean[:, 1])
 
-    def learn(self, state: State, facts: Facts, skill: Array, label: npt.NDArray[np.intp]) -> tuple[State, Array]:  # noqa: ARG002  the prior is in the evidence
-        rows, alpha = np.arange(len(label)), state.evidence
-        fitting = alpha * _expected_rows(skill)[rows, :, label]
-        gained = fitting / fitting.sum(axis=1, keepdims=True)
+    def learn(self, state: State, facts: Facts, skill: Array, label: npt.NDArray[np.intp]) -> tuple[State, Array]:
+        rows, shown = np.arange(len(label)), _perfect_answers(state, skill, label)
         learned = np.empty_like(skill)
         for truth in range(_BINARY):
             coin = np.zeros((len(label), _BINARY))
-            coin[rows, (label != truth).astype(np.intp)] = gained[:, truth]
+            coin[rows, (label != truth).astype(np.intp)] = shown[:, truth]
             learned[:, 2 * truth : 2 * truth + 2] = matched(skill[:, 2 * truth : 2 * truth + 2], coin)
-        return State(one_more_vote(state.votes, label), matched(alpha, gained)), learned
+        return self.answered(state, facts, skill, label), learned
+
+    def answered(self, state: State, facts: Facts, skill: Array, label: npt.NDArray[np.intp]) -> State:  # noqa: ARG002  the prior is in the evidence
+        evidence = matched(state.evidence, _perfect_answers(state, skill, label))
+        return State(one_more_vote(state.votes, label), evidence)
 
     def accuracy(self, skill: Array) -> Array:
         """The mean over the two classes."""
         mean = _expected_rows(skill)
         return np.asarray((mean[:, 0, 0] + mean[:, 1, 1]) / 2)
+
+
+def _perfect_answers(state: State, skill: Array, label: npt.NDArray[np.intp]) -> Array:
+    """How likely a perfect worker would have said each class, given this worker's answer; shape (items, 2)."""
+    fitting = state.evidence * _expected_rows(skill)[np.arange(len(label)), :, label]
+    return np.asarray(fitting / row_sum(fitting))
 
 
 def _expected_rows(skill: Array) -> Array:
