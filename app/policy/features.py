@@ -8,7 +8,8 @@ from scipy import special
 
 Array = npt.NDArray[np.float64]
 
-_NEWTON_STEPS = 50
+_NEWTON_STEPS = 100
+_PARTS = 0.5 ** np.arange(12)  # of a Newton step
 _CONVERGED = 1e-12
 _HALVINGS = 60
 _NODES, _NODE_WEIGHTS = np.polynomial.hermite_e.hermegauss(40)
@@ -79,16 +80,20 @@ class FeatureModel:
         answers' order.
         """
         precision = np.linalg.inv(self.covariance)
+        signed = features * np.where(positive, 1.0, -1.0)[:, None]
         weights = self.mean
         for _ in range(_NEWTON_STEPS):
-            share = special.expit(features @ weights)
-            slope = features.T @ (positive - share) - precision @ (weights - self.mean)
-            curvature = precision + (features.T * (share * (1 - share))) @ features
+            wrong = special.expit(-signed @ weights)
+            slope = signed.T @ wrong - precision @ (weights - self.mean)
+            curvature = precision + (features.T * (wrong * (1 - wrong))) @ features
             step = np.linalg.solve(curvature, slope)
-            # Far from the mode Newton overshoots; not where no w . x moves by more than 2 at a time.
-            weights = weights + step / max(1.0, np.abs(features @ step).max(initial=0.0) / 2)
             if np.abs(step).max() < _CONVERGED:
                 break
+            # Far from the mode a whole Newton step overshoots: take the part of it that climbs highest.
+            tried = weights + _PARTS[:, None] * step
+            away = tried - self.mean
+            height = special.log_expit(tried @ signed.T).sum(axis=1) - ((away @ precision) * away).sum(axis=1) / 2
+            weights = tried[height.argmax()]
         return FeatureModel(weights, np.asarray(np.linalg.inv(curvature), dtype=np.float64))
 
     def optimistic_gain(self, candidates: Array, items: Array) -> Array:

@@ -7,13 +7,14 @@ from pydantic import Field
 
 from app.policy.allocation.base import Allocation, Circumstances
 from app.policy.allocation.futures import rewards
-from app.policy.belief import Array
+from app.policy.belief import Array, Belief
+from app.policy.chance import uniform
 from app.policy.prospect import Prospect
 
 # For whole numbers a != b the gain is 0 on paper, and up to 1e-15 either way in floats.
 _NOTHING = 1e-12
 # Far below any difference that matters, far above the 1e-12 to which priorities are kept.
-_LUCK = 1e-7
+_LUCK = 1e-6
 _PLACE = 1e-12
 
 
@@ -22,8 +23,8 @@ class KnowledgeGradient(Allocation):
 
     Best when one answer is left, and not consistent: for whole numbers of votes it is exactly 0 wherever the votes
     are not level, since no single answer can change the majority, so nearly all items tie. `ties` decides: `random`
-    gives every item new luck with every answer it gets (randomised KG), `first` takes the item that was added first
-    (deterministic KG), which then gets all answers for ever (Proposition 3.1).
+    draws evenly among them (randomised KG), `first` takes the item that was added first (deterministic KG), which then
+    gets all answers for ever (Proposition 3.1).
 
     With votes (0, 0), (1, 0) and (1, 1):
 
@@ -38,7 +39,7 @@ class KnowledgeGradient(Allocation):
     kind: Literal["kg"] = "kg"
     ties: Annotated[
         Literal["random", "first"],
-        Field(description="Between items of equal value: new luck with every answer, or the item added first"),
+        Field(description="Between items of equal value: draw evenly, or take the item added first"),
     ] = "random"
 
     def value(self, prospect: Prospect, circumstances: Circumstances) -> Array:  # noqa: ARG002  accuracy is the goal
@@ -49,4 +50,18 @@ class KnowledgeGradient(Allocation):
         gain = super().priority(prospect, circumstances)
         if self.ties == "first":
             return gain - _PLACE * prospect.facts.number
-        return gain + _LUCK * prospect.now.luck()
+        waiting = _waiting(prospect.now)
+        return gain - _LUCK * waiting / (1 + waiting)
+
+
+def _waiting(belief: Belief) -> Array:
+    """When the item's next turn comes, shape (items,): turns come at exponential intervals, one more per answer.
+
+    Such clocks have no memory, so whichever items tie, the next turn is as likely any one's: an even draw, although
+    every item's number is fixed by the seed until it is answered.
+    """
+    waiting = np.zeros(len(belief.total))
+    for turn in range(int(belief.total.max(initial=0)) + 1):
+        luck = uniform(belief.facts.seed, belief.facts.number, np.full(len(waiting), turn))
+        waiting -= np.where(turn <= belief.total, np.log1p(-luck), 0.0)
+    return waiting
