@@ -86,20 +86,18 @@ def weighted_counts(state: State) -> Array:
     """a~ of every class against the strongest one, one pseudo-ballot each included, shape (items, classes)."""
     items, classes = state.votes.shape
     ballots = state.evidence.reshape(items, -1, _BALLOT)
-    label, theta = ballots[:, :, 0], ballots[:, :, 1]
+    label, theta = ballots[:, None, :, 0], ballots[:, None, :, 1]
     right = theta * (classes - 1)
     pull = np.nan_to_num((right - (1 - theta)) / (right + (1 - theta)))  # 2 theta - 1 between two classes
-    strength = np.stack([(pull * (label == c)).sum(axis=1) for c in range(classes)], axis=1)
-    rows, leader = np.arange(items), strength.argmax(axis=1)
-    for_leader = pull * (label == leader[:, None])
-    counts, leading = np.ones((items, classes)), np.full(items, np.inf)
-    for c in range(classes):
-        size = state.votes[rows, leader] + state.votes[:, c] + 2
-        share = likeliest_share(for_leader - pull * (label == c))
-        counts[:, c] = (1 - share) * size
-        leading = np.where(leader == c, leading, np.minimum(leading, share * size))
-    counts[rows, leader] = leading
-    return counts
+    for_class = pull * (label == np.arange(classes)[:, None])  # (items, classes, ballots)
+    rows, leader = np.arange(items), for_class.sum(axis=2).argmax(axis=1)
+    for_leader = for_class[rows, leader][:, None]
+    share = likeliest_share((for_leader - for_class).reshape(items * classes, -1)).reshape(items, classes)
+    size = state.votes[rows, leader][:, None] + state.votes + 2
+    counts, of_leader = (1 - share) * size, share * size
+    of_leader[rows, leader] = np.inf  # it is not compared with itself, but with whom it leads by least
+    counts[rows, leader] = of_leader.min(axis=1)
+    return np.asarray(counts)
 
 
 def likeliest_share(pull: Array) -> Array:
