@@ -42,7 +42,7 @@ class Prospect:
 
     def after(self, label: npt.NDArray[np.intp]) -> "Prospect":
         """The same items once item i has been answered with `label[i]` by the worker of this prospect."""
-        state, _ = self.model.learn(self.state, self.facts, self.skill, label)
+        state = self.model.answered(self.state, self.facts, self.skill, label)
         return Prospect(self.model, state, self.facts, self.skill)
 
     def distinct(self) -> "tuple[Prospect, IntArray] | None":

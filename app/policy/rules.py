@@ -58,6 +58,11 @@ class Rules(BaseModel):
             )
         return self
 
+    @model_validator(mode="after")
+    def _worker_model_tells_the_labels_apart(self) -> "Rules":
+        self.worker_model.newcomer(len(self.labels))  # raises ValueError where a model cannot
+        return self
+
     @cached_property
     def bar(self) -> Requirement:
         """The requirement with the minimum label count made part of it."""

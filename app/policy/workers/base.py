@@ -1,13 +1,19 @@
 """What every worker model can say: what a vote tells about the item, and what it tells about the worker."""
 
 from abc import ABC, abstractmethod
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 import numpy.typing as npt
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 from app.policy.belief import Array, Belief, Facts, Mask, State
+
+PseudoAnswers = Annotated[float, Field(gt=0, le=10_000)]
+SkillPrior = Annotated[
+    tuple[PseudoAnswers, PseudoAnswers],
+    Field(description="Right and wrong answers that a newcomer is credited with; [4, 1] expects 80 % accuracy"),
+]
 
 
 class WorkerModel(ABC, BaseModel):
@@ -16,6 +22,7 @@ class WorkerModel(ABC, BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     kind: str
+    tells_classes_apart: ClassVar[bool] = False  # a worker may be better at one class than at another
     scores_finished_items: ClassVar[bool] = False  # skill is judged by the final labels of items, through `score`
 
     @abstractmethod
@@ -37,6 +44,10 @@ class WorkerModel(ABC, BaseModel):
     @abstractmethod
     def learn(self, state: State, facts: Facts, skill: Array, label: npt.NDArray[np.intp]) -> tuple[State, Array]:
         """State and skill after the worker with skill[i] has answered item i with label[i]; both are new arrays."""
+
+    def answered(self, state: State, facts: Facts, skill: Array, label: npt.NDArray[np.intp]) -> State:
+        """The state alone after that answer: for looking ahead, where nobody asks what the worker would learn."""
+        return self.learn(state, facts, skill, label)[0]
 
     def score(self, skill: Array, agreed: Mask) -> Array:  # noqa: ARG002  most models learn at the vote
         """Skill once an item is finished that the worker of row i answered, agreed[i]: with the final label.

@@ -1,0 +1,52 @@
+"""What the next answer may lead to, each different outcome once."""
+
+import numpy as np
+
+from app.policy.belief import Array, IntArray
+from app.policy.prospect import Prospect
+
+
+def futures(prospect: Prospect) -> list[tuple[Prospect, IntArray]]:
+    """The items after each possible answer, and the answers that lead there but for the names of the classes.
+
+    Classes that nobody has voted for on any of these items, and of which the worker model says the same, differ only
+    in name: of a thousand labels a handful of outcomes are left to look at.
+
+    >>> from app.policy.belief import Facts, State
+    >>> from app.policy.workers import Anonymous
+    >>> state = State(np.array([[2.0, 0.0, 1.0, 0.0, 0.0]]), np.empty((1, 0)))
+    >>> [classes.tolist() for _, classes in futures(Prospect.of(Anonymous(), state, Facts.plain(1)))]
+    [[0], [1, 3, 4], [2]]
+    """
+    namesake = _namesakes(prospect)
+    return [(prospect.after_all(int(c)), np.flatnonzero(namesake == c)) for c in np.unique(namesake)]
+
+
+def rewards(prospect: Prospect) -> Array:
+    """R_c = h(P after the answer c) - h(P now), shape (items, classes) (Chen et al., ICML 2013, Eq. 9 and 10).
+
+    h(P) is the chance that the likeliest class is the true one: `Belief.certainty`.
+
+    >>> from app.policy.belief import Facts, State
+    >>> from app.policy.workers import Anonymous
+    >>> state = State(np.array([[1.0, 0.0]]), np.empty((1, 0)))  # Beta(2, 1): 3/4, then 7/8 or 1/2
+    >>> rewards(Prospect.of(Anonymous(), state, Facts.plain(1))).tolist()
+    [[0.125, -0.25]]
+    """
+    gains = np.empty_like(prospect.state.votes)
+    for future, classes in futures(prospect):
+        gains[:, classes] = (future.now.certainty - prospect.now.certainty)[:, None]
+    return gains
+
+
+def _namesakes(prospect: Prospect) -> IntArray:
+    """For each class the first one that differs from it only in name, shape (classes,)."""
+    votes, alpha = prospect.state.votes, prospect.now.alpha
+    each = np.arange(votes.shape[1])
+    if prospect.model.tells_classes_apart or len(each) <= 2:  # noqa: PLR2004  nothing to save
+        return each
+    unvoted = np.flatnonzero(~votes.any(axis=0))
+    for c in unvoted:
+        same = unvoted[(alpha[:, unvoted] == alpha[:, c : c + 1]).all(axis=0)]
+        each[c] = same[0]
+    return each

@@ -1,0 +1,89 @@
+"""Every worker has one accuracy, and every answer teaches about the item and about its worker."""
+
+from typing import Annotated, Literal
+
+import numpy as np
+import numpy.typing as npt
+from pydantic import Field
+
+from app.policy.belief import Array, Belief, Facts, State
+from app.policy.workers.anonymous import prior_votes
+from app.policy.workers.base import SkillPrior, WorkerModel, one_more_vote
+from app.policy.workers.moments import matched, row_sum
+
+
+class OneCoin(WorkerModel):
+    """An item's shares theta ~ Dirichlet(alpha), a worker's accuracy rho ~ Beta(c, d) (Chen et al., ICML 2013, 4).
+
+    The worker says k with probability rho theta_k + (1 - rho)(1 - theta_k) / (K - 1): what a perfect worker would
+    say, or, with probability 1 - rho, any of the other classes alike (K = 2: Eq. 13). After the answer k the item
+    is a mixture of Dirichlet(alpha + e_j) with weights alpha_j E[rho] for j = k and alpha_j E[1 - rho] / (K - 1)
+    for the others, and the worker one of Beta(c + 1, d) and Beta(c, d + 1); both are matched by their moments. So
+    the order of the answers matters a little: only votes are the same in any order.
+
+    With a = b = 1 and a newcomer's c, d = 4, 1 the item becomes Beta(15/11, 10/11), and the first answer on a fresh
+    item teaches nothing about its worker:
+
+    >>> model, facts = OneCoin(), Facts.plain(1)
+    >>> state, skill = model.learn(model.start(facts, 2), facts, np.array([[4.0, 1.0]]), np.array([0]))
+    >>> (state.evidence * 11).round(6).tolist(), skill.round(6).tolist()
+    ([[15.0, 10.0]], [[4.0, 1.0]])
+
+    `belief.weights` are the parameters gained over the prior, at least 0: votes in units of a perfect worker's.
+    """
+
+    kind: Literal["one-coin"] = "one-coin"
+    prior: SkillPrior = (4.0, 1.0)
+    prior_weight: Annotated[
+        float, Field(ge=0, le=1000, description="How many votes an item's own prior is worth, where it has one")
+    ] = 2.0
+
+    def newcomer(self, classes: int) -> Array:  # noqa: ARG002  one accuracy for all classes
+        return np.array(self.prior)
+
+    def start(self, facts: Facts, classes: int) -> State:
+        votes = np.zeros((len(facts.cost), classes))
+        return State(votes, votes + 1 + prior_votes(facts, self.prior_weight))
+
+    def read(self, state: State, facts: Facts) -> Belief:
+        return belief_of_parameters(state, facts, self.prior_weight)
+
+    def chances(self, belief: Belief, skill: Array) -> Array:
+        share = belief.alpha / row_sum(belief.alpha)
+        right, wrong = _right_and_wrong(skill, share.shape[1])
+        return np.asarray(right * share + wrong * (1 - share))
+
+    def learn(self, state: State, facts: Facts, skill: Array, label: npt.NDArray[np.intp]) -> tuple[State, Array]:
+        return self.answered(state, facts, skill, label), matched(skill, _coins(state.evidence, skill, label))
+
+    def answered(self, state: State, facts: Facts, skill: Array, label: npt.NDArray[np.intp]) -> State:  # noqa: ARG002  the prior is in the evidence
+        rows, alpha = np.arange(len(label)), state.evidence
+        right, wrong = _right_and_wrong(skill, alpha.shape[1])
+        fitting = wrong * alpha
+        fitting[rows, label] = right[:, 0] * alpha[rows, label]
+        return State(one_more_vote(state.votes, label), matched(alpha, fitting / row_sum(fitting)))
+
+    def accuracy(self, skill: Array) -> Array:
+        return np.asarray(skill[:, 0] / skill.sum(axis=1))
+
+
+def belief_of_parameters(state: State, facts: Facts, prior_weight: float) -> Belief:
+    """The belief of a model whose evidence is the Dirichlet's parameters."""
+    weights = np.maximum(state.evidence - 1 - prior_votes(facts, prior_weight), 0.0)
+    return Belief(state.votes, weights, row_sum(weights)[:, 0], state.evidence, facts)
+
+
+def _coins(alpha: Array, skill: Array, label: npt.NDArray[np.intp]) -> Array:
+    """How likely the worker was right, and was wrong, in giving this answer; shape (items, 2)."""
+    rows = np.arange(len(label))
+    right, wrong = _right_and_wrong(skill, alpha.shape[1])
+    others = alpha.copy()
+    others[rows, label] = 0.0
+    fitting = np.stack([right[:, 0] * alpha[rows, label], wrong[:, 0] * others.sum(axis=1)], axis=1)
+    return np.asarray(fitting / row_sum(fitting))
+
+
+def _right_and_wrong(skill: Array, classes: int) -> tuple[Array, Array]:
+    """How likely the worker names the class a perfect worker would name, and any given other one, each (items, 1)."""
+    mean = skill / row_sum(skill)
+    return mean[:, :1], mean[:, 1:] / (classes - 1)

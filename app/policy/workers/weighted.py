@@ -1,0 +1,118 @@
+"""Votes are reweighed by maximum likelihood, each by how reliable its worker was when it came."""
+
+from typing import Annotated, ClassVar, Literal
+
+import numpy as np
+import numpy.typing as npt
+from pydantic import Field
+
+from app.policy.belief import Array, Belief, Facts, Mask, State
+from app.policy.workers.anonymous import prior_votes
+from app.policy.workers.base import SkillPrior, WorkerModel, one_more_vote
+
+_HALVINGS = 52  # of an interval of length 1: as far as floats reach
+_BALLOT = 2  # numbers kept per answer: its label, and its worker's reliability
+
+
+class Weighted(WorkerModel):
+    """Weighted vote counts by maximum likelihood (Li et al., WSDM 2016, Eq. 8 to 10).
+
+    With theta_j the reliability of the worker of ballot j, P maximises prod_j (theta_j P + (1 - theta_j)(1 - P)) over
+    ballots for the class and the same with P and 1 - P exchanged over those against it, one perfect pseudo-ballot
+    each; then a~ = P n and b~ = (1 - P) n, n the ballots and pseudo-ballots together, and `belief.weights` = a~ - 1.
+    A reliability below 1/2 needs no flipping of signs: the likelihood is the same.
+
+    The evidence is the ballots (label, theta), side by side, padded with NaN. A skill is (right, wrong) pseudo-counts,
+    theta = right / (right + wrong), which grow when items finish (`score`), not at the vote. Nobody named answers
+    next: a newcomer does; `least_reliable` finds the paper's worst case among workers seen.
+
+    More than two classes: the strongest class is compared with each other one by its ballots for either. A worker
+    who is right with theta and spreads errors evenly over K - 1 classes is right with theta / (theta + (1 - theta) /
+    (K - 1)) when the answer is one of the two. The order of ballots never matters.
+
+    One ballot of a worker with theta = 0.8 against the pseudo-ballots: P solves 0.6 / (0.2 + 0.6 P) + 1/P = 1/(1 - P).
+
+    >>> model, facts = Weighted(), Facts.plain(1)
+    >>> state, _ = model.learn(model.start(facts, 2), facts, np.array([[4.0, 1.0]]), np.array([0]))
+    >>> model.read(state, facts).counts.round(4).tolist()
+    [[1.8685, 1.1315]]
+    """
+
+    kind: Literal["weighted"] = "weighted"
+    scores_finished_items: ClassVar[bool] = True
+    prior: SkillPrior = (4.0, 1.0)
+    prior_weight: Annotated[
+        float, Field(ge=0, le=1000, description="How many votes an item's own prior is worth, where it has one")
+    ] = 2.0
+
+    def newcomer(self, classes: int) -> Array:  # noqa: ARG002  one reliability for all classes
+        return np.array(self.prior)
+
+    def start(self, facts: Facts, classes: int) -> State:
+        items = len(facts.cost)
+        return State(np.zeros((items, classes)), np.empty((items, 0)))
+
+    def read(self, state: State, facts: Facts) -> Belief:
+        weights = weighted_counts(state) - 1
+        alpha = weights + 1 + prior_votes(facts, self.prior_weight)
+        return Belief(state.votes, weights, state.votes.sum(axis=1), alpha, facts)
+
+    def chances(self, belief: Belief, skill: Array) -> Array:
+        share = belief.alpha / belief.alpha.sum(axis=1, keepdims=True)
+        theta = self.accuracy(skill)[:, None]
+        return np.asarray(theta * share + (1 - theta) / (share.shape[1] - 1) * (1 - share))
+
+    def learn(self, state: State, facts: Facts, skill: Array, label: npt.NDArray[np.intp]) -> tuple[State, Array]:  # noqa: ARG002  ballots are only kept
+        items, width = state.evidence.shape
+        ballots = np.full((items, width // _BALLOT + 1, _BALLOT), np.nan)
+        ballots[:, :-1] = state.evidence.reshape(items, -1, _BALLOT)
+        free = np.isnan(ballots[:, :, 0]).argmax(axis=1)
+        ballots[np.arange(items), free] = np.stack([label, self.accuracy(skill)], axis=1)
+        if np.isnan(ballots[:, -1]).all():
+            ballots = ballots[:, :-1]
+        return State(one_more_vote(state.votes, label), ballots.reshape(items, -1)), skill
+
+    def score(self, skill: Array, agreed: Mask) -> Array:
+        return skill + np.stack([agreed, ~agreed], axis=1)
+
+    def accuracy(self, skill: Array) -> Array:
+        return np.asarray(skill[:, 0] / skill.sum(axis=1))
+
+    def least_reliable(self, skill: Array) -> Array:
+        """The skill closest to guessing among those of `skill`, shape (parameters,): the paper's worst next worker."""
+        return np.asarray(skill[np.abs(self.accuracy(skill) - 0.5).argmin()])
+
+
+def weighted_counts(state: State) -> Array:
+    """a~ of every class against the strongest one, one pseudo-ballot each included, shape (items, classes)."""
+    items, classes = state.votes.shape
+    ballots = state.evidence.reshape(items, -1, _BALLOT)
+    label, theta = ballots[:, None, :, 0], ballots[:, None, :, 1]
+    right = theta * (classes - 1)
+    pull = np.nan_to_num((right - (1 - theta)) / (right + (1 - theta)))  # 2 theta - 1 between two classes
+    for_class = pull * (label == np.arange(classes)[:, None])  # (items, classes, ballots)
+    rows, leader = np.arange(items), for_class.sum(axis=2).argmax(axis=1)
+    for_leader = for_class[rows, leader][:, None]
+    share = likeliest_share((for_leader - for_class).reshape(items * classes, -1)).reshape(items, classes)
+    size = state.votes[rows, leader][:, None] + state.votes + 2
+    counts, of_leader = (1 - share) * size, share * size
+    of_leader[rows, leader] = np.inf  # it is not compared with itself, but with whom it leads by least
+    counts[rows, leader] = of_leader.min(axis=1)
+    return np.asarray(counts)
+
+
+def likeliest_share(pull: Array) -> Array:
+    """P of Eq. 9 by halving; pull is 2 theta - 1 for a ballot in favour, its negative against, 0 for none.
+
+    Each ballot has likelihood 1/2 + pull (P - 1/2), so the logarithm is concave and its derivative falls from
+    infinity at P = 0 to minus infinity at P = 1.
+
+    >>> likeliest_share(np.array([[1.0, 1.0, -1.0]])).round(6).tolist()  # perfect workers: (2 + 1) of (3 + 2)
+    [0.6]
+    """
+    low, high = np.zeros(len(pull)), np.ones(len(pull))
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        slope = (pull / (0.5 + pull * (middle[:, None] - 0.5))).sum(axis=1) + 1 / middle - 1 / (1 - middle)
+        low, high = np.where(slope > 0, middle, low), np.where(slope > 0, high, middle)
+    return np.asarray((low + high) / 2)

@@ -1,0 +1,173 @@
+"""Laws that every allocation keeps with every worker model; a new one joins by a line in ALLOCATIONS."""
+
+from typing import Literal
+
+import numpy as np
+import pytest
+from pydantic import TypeAdapter, ValidationError
+
+from app.policy.allocation import (
+    Allocation,
+    AnyAllocation,
+    Circumstances,
+    Information,
+    KnowledgeGradient,
+    LabelUncertainty,
+    OptimisticKnowledgeGradient,
+    Requallo,
+    ValueAtRiskKnowledgeGradient,
+)
+from app.policy.belief import Facts, State
+from app.policy.engine import Engine
+from app.policy.prospect import Prospect
+from app.policy.requirements import Ratio
+from app.policy.rules import Rules
+from app.policy.workers import Anonymous, Confusion, OneCoin, SpamFilter, Tiers, TwoCoin, Weighted
+
+JOB = Circumstances(Ratio())
+ALLOCATIONS = [
+    Requallo(),
+    OptimisticKnowledgeGradient(),
+    KnowledgeGradient(),
+    KnowledgeGradient(ties="first"),
+    ValueAtRiskKnowledgeGradient(alpha=0.8),
+    LabelUncertainty(),
+    Information(),
+    Information(order=1),
+]
+# Requallo looks at the two strongest classes only: with level votes an earlier class wins.
+INDIFFERENT_TO_NAMES = [allocation for allocation in ALLOCATIONS if not isinstance(allocation, Requallo)]
+# What a worker tells is worth more the better the worker is; these do not look at the worker at all.
+LOOKING_AT_WORKERS = [allocation for allocation in INDIFFERENT_TO_NAMES if not isinstance(allocation, LabelUncertainty)]
+MODELS = [Anonymous(), Tiers(), SpamFilter(), Weighted(), OneCoin(), TwoCoin(), Confusion()]
+
+
+def name(member):
+    """What the case is called: kind and parameters."""
+    return member.model_dump_json(exclude_defaults=True) + member.kind
+
+
+def crowd(model, classes=2, items=30, seed=4, order=None):
+    """Items after a few answers of newcomers, all by chance; order renames the classes."""
+    rng, facts = np.random.default_rng(seed), Facts.plain(items, seed)
+    order = np.arange(classes) if order is None else order
+    state = model.start(facts, classes)
+    skill = np.broadcast_to(model.newcomer(classes), (items, len(model.newcomer(classes))))
+    for _ in range(4):
+        leaning = np.minimum((rng.random(items) * (classes + 1)).astype(int), classes - 1)
+        state, _ = model.learn(state, facts, skill, order[leaning])
+    return Prospect.of(model, state, facts)
+
+
+def row(prospect, i):
+    """Item i alone."""
+    facts = prospect.facts
+    state = State(prospect.state.votes[[i]], prospect.state.evidence[[i]])
+    alone = Facts(facts.cost[[i]], facts.in_flight[[i]], facts.number[[i]], None, facts.seed)
+    return Prospect(prospect.model, state, alone, prospect.skill[[i]])
+
+
+@pytest.mark.parametrize("model", MODELS, ids=name)
+@pytest.mark.parametrize("allocation", ALLOCATIONS, ids=name)
+def test_priorities_are_finite_and_repeatable(allocation, model):
+    """The same items and the same seed give the same numbers."""
+    first, again = (allocation.priority(crowd(model), JOB) for _ in range(2))
+    assert first.shape == (30,)
+    assert np.isfinite(first).all()
+    assert (first == again).all()
+
+
+@pytest.mark.parametrize("model", MODELS, ids=name)
+@pytest.mark.parametrize("allocation", ALLOCATIONS, ids=name)
+def test_one_item_has_the_priority_it_has_among_many(allocation, model):
+    """One implementation serves one item and a million."""
+    prospect = crowd(model)
+    together = allocation.priority(prospect, JOB)
+    alone = [allocation.priority(row(prospect, i), JOB)[0] for i in range(30)]
+    assert together == pytest.approx(alone, abs=1e-10)
+
+
+@pytest.mark.parametrize("model", MODELS, ids=name)
+@pytest.mark.parametrize("allocation", INDIFFERENT_TO_NAMES, ids=name)
+def test_relabeling_classes_changes_no_priority(allocation, model):
+    """What a label is worth does not hang on what the classes are called."""
+    classes = 2 if isinstance(model, TwoCoin) else 3
+    order = np.arange(classes)[::-1]
+    here, there = (allocation.priority(crowd(model, classes, order=way), JOB) for way in (None, order))
+    assert here == pytest.approx(there, abs=1e-9)
+
+
+@pytest.mark.parametrize("allocation", INDIFFERENT_TO_NAMES, ids=name)
+def test_twice_the_cost_is_half_the_priority(allocation):
+    """Priorities are per cost, but for the luck that decides between equals."""
+    prospect = crowd(Anonymous())
+    facts = prospect.facts
+    dearer = Facts(facts.cost * 2, facts.in_flight, facts.number, None, facts.seed)
+    costly = allocation.priority(Prospect.of(Anonymous(), prospect.state, dearer), JOB)
+    assert 2 * costly == pytest.approx(allocation.priority(prospect, JOB), abs=2e-6)
+
+
+@pytest.mark.parametrize("model", [OneCoin(), Confusion()], ids=name)
+@pytest.mark.parametrize("allocation", LOOKING_AT_WORKERS, ids=name)
+def test_a_better_worker_is_worth_more(allocation, model):
+    """On a fresh item: nine right of ten, then six, then five, who is worth nothing."""
+    facts = Facts.plain(3)
+    skill = np.stack([type(model)(prior=pair).newcomer(2) for pair in ((9, 1), (6, 4), (5, 5))])
+    value = allocation.value(Prospect.of(model, model.start(facts, 2), facts, skill), JOB)
+    assert value[0] > value[1] > value[2]
+    assert value[2] == pytest.approx(0, abs=1e-12)
+
+
+@pytest.mark.parametrize("allocation", INDIFFERENT_TO_NAMES, ids=name)
+def test_pooling_equal_votes_changes_nothing(allocation):
+    """Thousands of items share a few dozen votes; valued one by one they are worth the same."""
+    votes = np.random.default_rng(6).integers(0, 5, (3000, 2)).astype(float)
+    prospect = Prospect.of(Anonymous(), State(votes, np.empty((3000, 0))), Facts.plain(3000))
+    assert prospect.distinct() is not None
+    assert allocation._pooled_value(prospect, JOB) == pytest.approx(allocation.value(prospect, JOB), abs=1e-12)
+
+
+@pytest.mark.parametrize("allocation", ALLOCATIONS, ids=name)
+def test_configuration_survives_json(allocation):
+    """Every allocation is its own schema, told apart by its kind."""
+    union = TypeAdapter(AnyAllocation)
+    assert union.validate_json(union.dump_json(allocation)) == allocation
+
+
+@pytest.mark.parametrize(
+    "configuration",
+    [
+        {"kind": "cvar-kg", "alpha": 0},
+        {"kind": "information", "order": 0.5},
+        {"kind": "kg", "ties": "last"},
+        {"kind": "?"},
+    ],
+)
+def test_nonsense_is_refused(configuration):
+    """Bounds stand in the schema."""
+    with pytest.raises(ValidationError):
+        TypeAdapter(AnyAllocation).validate_python(configuration)
+
+
+class Contrary(Allocation):
+    """Made up here: ask where most answers are already."""
+
+    kind: Literal["contrary"] = "contrary"
+
+    def value(self, prospect, circumstances):  # noqa: ARG002  votes are enough
+        return prospect.now.total
+
+
+def test_a_new_allocation_is_one_class():
+    """Nothing but the class above: the engine judges, orders and explains by it."""
+    rules = Rules(labels=("yes", "no")).model_copy(update={"allocation": Contrary()})
+    engine, facts = Engine(rules), Facts.plain(3)
+    judgement = engine.judge(State(np.array([[1.0, 0.0], [2.0, 2.0], [0.0, 0.0]]), np.empty((3, 0))), facts)
+    assert judgement.priority.tolist() == [1.0, 4.0, 0.0]
+    assert engine.explain(engine.verdict(judgement, 1).reason, 2).code == "contrary"
+
+
+@pytest.mark.parametrize("model", MODELS, ids=name)
+def test_a_new_allocation_works_with_every_worker_model(model):
+    """It sees a belief, whoever made it."""
+    assert Contrary().priority(crowd(model), JOB).tolist() == [4.0] * 30
