@@ -7,7 +7,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validat
 from pydantic_core import PydanticCustomError
 
 from app.policy.aggregation import AnyAggregation, Majority
-from app.policy.allocation import AnyAllocation, Requallo
+from app.policy.allocation import AnyAllocation, Information
 from app.policy.requirements import AllOf, AnyRequirement, Count, Ratio, Requirement
 from app.policy.text import Label
 from app.policy.workers import Anonymous, AnyWorkerModel
@@ -35,7 +35,7 @@ class Rules(BaseModel):
         AfterValidator(_all_different),
     ]
     requirement: Annotated[AnyRequirement, Field(description="When an item's answer is good enough")] = Ratio()
-    allocation: Annotated[AnyAllocation, Field(description="Which item is worth the next label")] = Requallo()
+    allocation: Annotated[AnyAllocation, Field(description="Which item is worth the next label")] = Information()
     worker_model: Annotated[AnyWorkerModel, Field(description="What a worker's vote tells")] = Anonymous()
     aggregation: Annotated[AnyAggregation, Field(description="How votes become the final label")] = Majority()
     min_labels: Annotated[int, Field(ge=1, le=10_000, description="Labels that every item gets at least")] = 1

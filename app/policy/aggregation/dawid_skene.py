@@ -22,7 +22,7 @@ class Confusions:
 
 
 class DawidSkene(Aggregation):
-    """EM on one confusion matrix per worker (Dawid & Skene, Applied Statistics 28(1), 1979).
+    """EM on one confusion matrix per worker (Dawid & Skene, Applied Statistics 28, 1979).
 
     With q_c the share of class c and pi_jcl the chance that worker j says l where the truth is c,
 

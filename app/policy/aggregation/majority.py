@@ -8,9 +8,12 @@ from app.policy.belief import Array
 
 
 class Majority(Aggregation):
-    """The class with the most votes. A tie, and an item without votes, has no label: ties are not broken by chance.
+    """The class with the most votes (Condorcet 1785).
 
-    The posterior is the share of the votes, v_ic / sum_c v_ic: how divided the crowd is, not a fitted probability.
+        argmax_c v_ic;    posterior v_ic / sum_c v_ic.
+
+    A tie, and an item without votes, has no label: ties are not broken by chance. The posterior says how divided the
+    crowd is; it is not a fitted probability.
     A worker's right answers are those that agree with the majority; where k classes tie, 1/k of an answer is right.
 
     >>> votes = Ballots.of(item=[0, 0, 0, 1], worker=[0, 1, 2, 0], label=[1, 1, 0, 0])

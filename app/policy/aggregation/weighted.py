@@ -15,8 +15,10 @@ from app.policy.belief import Array
 class Weighted(Aggregation):
     """Weighted majority, with weights from each worker's agreement with the outcome.
 
+        P(i is c) ~ exp( sum over answers (i, j, c) of w_j ),    w_j = log( (K - 1) p_j / (1 - p_j) )
+
     If worker j is right with a known probability p_j and errs evenly, the best rule is a vote with weights
-    w_j = log( (K - 1) p_j / (1 - p_j) ) (Nitzan & Paroush, International Economic Review 23(2), 1982); here p_j is the
+    w_j = log( (K - 1) p_j / (1 - p_j) ) (Nitzan & Paroush, International Economic Review 23, 1982); here p_j is the
     share of j's answers that agree with the winner, smoothed by s on either side, first of the plain majority and then
     of the weighted one, until nothing moves (as in the iterative weighted majority of Li & Yu, arXiv:1411.4086, whose
     weights K p_j - 1 are the first-order term). The posterior is that of the last weights, P(i is c) ~ exp(votes_ic);

@@ -15,6 +15,8 @@ _ROUNDING = 1e-9  # a quota of 2.9999999999999996 is one of three
 class CrowdBudget(Unpriced):
     """What is left of an item's quota (Tran-Thanh et al., AAMAS 2013, Alg. 1).
 
+        n_k - (answers + answers that are out),    n_k = floor(B / (c_k^2 sum_j 1/c_j)).
+
     The quota is n_k = floor(B / (c_k^2 sum_j 1/c_j)), from the job's whole budget and the costs of all its items.
     Once all quotas are full, the money that is left buys one more answer per item, in the items' order, as long as it
     lasts: that answer has a value between 0 and 1. Then the value is at most 0. Without a budget there is nothing to

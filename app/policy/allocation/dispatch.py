@@ -11,6 +11,8 @@ from app.policy.prospect import Prospect
 class Dispatch(Unpriced):
     """Ask where most work is left: E = C - P (Gao et al., SIGMOD 2013, Alg. 6).
 
+        E = C - P.
+
     C is how many further answers to expect and P how many are out. Under `profit`, C is exactly that expectation
     (Alg. 5); the other requirements know no such expectation, and their shortfall, the fewest answers that could do,
     takes its place. With the prior B(6, 2) and a loss of five answers, one answer is asked for, and no more:

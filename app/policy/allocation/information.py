@@ -15,7 +15,7 @@ _AS_GOOD_AS_ONE = 1e-6  # closer to 1 the quotient below loses its digits
 
 
 class Information(Allocation):
-    """How much the next answer takes from our uncertainty about the true class, per cost: our default.
+    """How much the next answer takes from our uncertainty about the true class, per cost (ours, after Lindley 1956).
 
     With p_k the posterior after the answer k, q_k the chance of that answer, and H_R the entropy of order R
     (Arimoto 1971),

@@ -21,6 +21,8 @@ _PLACE = 1e-12
 class KnowledgeGradient(Allocation):
     """R = sum_c P(answer c) R_c, the expected gain in certainty (Frazier et al. 2008; Chen et al., ICML 2013, Eq. 12).
 
+        R = sum_c Pr(answer c) h(P after the answer c) - h(P now),    h(P) = max_c P_c.
+
     Best when one answer is left, and not consistent: for whole numbers of votes it is exactly 0 wherever the votes
     are not level, since no single answer can change the majority, so nearly all items tie. `ties` decides: `random`
     draws evenly among them (randomised KG), `first` takes the item that was added first (deterministic KG), which then

@@ -10,6 +10,8 @@ from app.policy.prospect import Prospect
 class LabelUncertainty(Allocation):
     """1 - max_c P(class c is the true one): the chance that the present label is wrong.
 
+        1 - max_c P(class c is the true one | answers).
+
     With two classes this is the tail min(I(a, b), 1 - I(a, b)) of the Beta beyond 1/2 (the label uncertainty of Sheng
     et al., KDD 2008). It looks at no answer to come, so it stays for ever with items on which the crowd is split.
 

@@ -13,6 +13,8 @@ from app.policy.prospect import Prospect
 class OptimisticKnowledgeGradient(Allocation):
     """R+ = max_c R_c, the gain in certainty of the luckiest next answer (Chen et al., ICML 2013, Alg. 1).
 
+        R+ = max_c h(P after the answer c) - h(P now),    h(P) = max_c P_c.
+
     Unlike the expected gain it is positive while anything is open, and falls to 0 with the number of answers, so
     with a growing budget every item gets its share (Theorem 3.2). Equal values are drawn by the job's seed.
 

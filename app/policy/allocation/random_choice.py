@@ -16,6 +16,8 @@ _STREAM = 1  # apart from the numbers that round a margin, lest the lucky items 
 class RandomChoice(Unpriced):
     """A uniform number per item, drawn anew with every answer (`random` of Li et al., WSDM 2016, section 4.1).
 
+        U(seed, item, round), uniform in [0, 1).
+
     It hangs on the job's seed, the item's number and its answers so far, so a replay draws the same.
     """
 

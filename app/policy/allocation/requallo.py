@@ -15,6 +15,8 @@ from app.policy.shares import two_strongest
 class Requallo(Allocation):
     """Ask where one more label may bring an item most closer to its requirement (Li et al., WSDM 2016, Alg. 1).
 
+        R = max(V+, V-) - V,    or  P V+ + (1 - P) V- - V.
+
     With V the expected completeness and V+, V- what it becomes when the next vote goes to the stronger or to the
     weaker of the two strongest classes, the reward is max(V+, V-) - V, or its expectation under P of Eq. 2 (Eq. 7).
     """

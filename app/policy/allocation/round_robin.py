@@ -11,6 +11,8 @@ from app.policy.prospect import Prospect
 class RoundRobin(Unpriced):
     """The item with the fewest answers, those that are out included (`looping` of Li et al., WSDM 2016, section 4.1).
 
+        -(answers + answers that are out).
+
     >>> from app.policy.belief import Facts, State
     >>> from app.policy.requirements import Ratio
     >>> from app.policy.workers import Anonymous

@@ -14,7 +14,7 @@ from app.policy.prospect import Prospect
 class ValueAtRiskKnowledgeGradient(Allocation):
     """CVaR_alpha of the gain: its mean over the luckiest alpha of the possible answers (Chen et al., ICML 2013, 3.2).
 
-    CVaR_alpha = max sum_c q_c R_c  subject to  0 <= q_c <= P(answer c) / alpha,  sum_c q_c = 1.
+        CVaR_alpha = max sum_c q_c R_c  subject to  0 <= q_c <= P(answer c) / alpha,  sum_c q_c = 1.
 
     alpha = 1 is the knowledge gradient; alpha -> 0 is the optimistic one, and with two classes every alpha <= 1/2 is,
     since there the luckier answer is the likelier. With votes (1, 0), chances 2/3 and 1/3, gains 1/8 and -1/4:

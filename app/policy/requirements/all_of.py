@@ -16,7 +16,11 @@ if TYPE_CHECKING:
 
 
 class AllOf(Requirement):
-    """All of the given requirements. Votes count towards each alike, so the slowest member sets the shortfall.
+    """All of the given requirements (combined as in Li et al., WSDM 2016, section 3.1).
+
+        every member holds;    shortfall_c = max over the members of their shortfall_c.
+
+    Votes count towards each alike, so the slowest member sets the shortfall.
 
     >>> from app.policy.requirements import Count, Ratio
     >>> AllOf(of=(Ratio(min_ratio=4), Count(labels=5))).satisfied(Belief.of([[4, 0], [5, 0]]))

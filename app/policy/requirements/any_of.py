@@ -16,7 +16,11 @@ if TYPE_CHECKING:
 
 
 class AnyOf(Requirement):
-    """Any of the given requirements: the quickest member sets the shortfall.
+    """Any of the given requirements (combined as in Li et al., WSDM 2016, section 3.1).
+
+        some member holds;    shortfall_c = min over the members of their shortfall_c.
+
+    The quickest member sets the shortfall.
 
     >>> from app.policy.requirements import Count, Ratio
     >>> AnyOf(of=(Ratio(min_ratio=4), Count(labels=5))).satisfied(Belief.of([[3, 0], [3, 1], [3, 2]]))

@@ -15,6 +15,8 @@ from app.policy.shares import strongest_other
 class Count(Requirement):
     """A fixed number of real labels, whatever they say (the minimum label count of Li et al., WSDM 2016).
 
+        sum_c v_c >= labels.
+
     >>> Count(labels=3).satisfied(Belief.of([[1, 1], [2, 1]]))
     array([False,  True])
     """

@@ -20,6 +20,8 @@ _ROUNDING = 1e-9  # of what may be missing to certainty: 57/64 does reach 0.8906
 class Posterior(Requirement):
     """A minimum probability of the likeliest class, as the worker model sees it (h of Chen et al., ICML 2013).
 
+        max_c P(class c is the true one | answers) >= min_probability.
+
     More than one half, so that no two classes can both have it. With four votes to one and no prior it is
     P(theta >= 1/2) under Beta(5, 2) = 57/64:
 

@@ -20,6 +20,8 @@ Shape = Annotated[float, Field(gt=0, le=1000)]
 class Profit(Requirement):
     """The largest expected profit: value - loss if wrong - cost of all answers (Gao et al., SIGMOD 2013, Alg. 1).
 
+        stop where  MI(m, l) L + Pr(+1) P'(m + 1, l) + Pr(-1) P'(m, l + 1) <= C,    P' the profit of going on.
+
     Decided by the real votes of the two strongest classes and the item's own cost. The value is earned by any answer,
     so it says what an item brings in, not when to stop. Where asking has stopped to pay and one class leads, that
     class is the answer; where it has stopped at a tie, or does not even pay at the start, there is none, and the item

@@ -17,6 +17,8 @@ _ROUNDING = 1e-9  # 1.1 * 10 is 11.000000000000002 in floats, and eleven votes d
 class Ratio(Requirement):
     """Minimum ratio between the two strongest classes (Li et al., WSDM 2016, section 3.1).
 
+        (a + 1) / (b + 1) >= c,    a >= b the votes of the two strongest classes.
+
     Tested on votes plus one pseudo-vote per class: with a >= b the two strongest, satisfied when a / b >= c. With
     x votes for the losing class, r(x) = (c + 1) x votes are needed in all.
 

@@ -13,6 +13,8 @@ from app.policy.workers.base import WorkerModel, one_more_vote
 class Anonymous(WorkerModel):
     """Every vote counts the same, whoever gives it (Chen et al., ICML 2013, section 2).
 
+        shares ~ Dirichlet(1 + v),    P(class c is the true one) = P(share c is the largest).
+
     An item's votes v under a uniform prior leave Dirichlet(v + 1) over the shares of the classes in an endless
     crowd; the true class is the one with the largest share. An item's own prior p adds `prior_weight` votes, split
     as p says.

@@ -14,6 +14,8 @@ _LEAST_PRIOR = 1e-6  # a prior of exactly 0 could never be corrected by any numb
 class Confusion(WorkerModel):
     """Bayes by confusion matrices with Dirichlet rows (Dawid and Skene 1979; Liu and Wang, ICML 2012), online.
 
+        p_j <- p_j E[pi_jk] / sum,    pi_j ~ Dirichlet,    row j counts p_j more of the answer k.
+
     An item has class probabilities p, from its own prior or uniform. Given true class j the worker answers k with
     probability pi_jk, a Dirichlet row whose parameters start with prior[0] on the diagonal and prior[1] spread
     evenly over the other classes. After the answer k: p_j <- p_j E[pi_jk] / sum, then every row j counts one more k,

@@ -15,6 +15,8 @@ from app.policy.workers.moments import matched, row_sum
 class OneCoin(WorkerModel):
     """An item's shares theta ~ Dirichlet(alpha), a worker's accuracy rho ~ Beta(c, d) (Chen et al., ICML 2013, 4).
 
+        Pr(answer k) = rho theta_k + (1 - rho)(1 - theta_k) / (K - 1).
+
     The worker says k with probability rho theta_k + (1 - rho)(1 - theta_k) / (K - 1): what a perfect worker would
     say, or, with probability 1 - rho, any of the other classes alike (K = 2: Eq. 13). After the answer k the item
     is a mixture of Dirichlet(alpha + e_j) with weights alpha_j E[rho] for j = k and alpha_j E[1 - rho] / (K - 1)

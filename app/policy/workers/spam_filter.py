@@ -16,6 +16,8 @@ from app.policy.workers.base import WorkerModel, one_more_vote
 class SpamFilter(WorkerModel):
     """Leave out workers whose agreement with finished items does not differ from a coin's (Li et al., WSDM 2016, 3.2).
 
+        spammer if  2 P(Bin(n, 1/2) <= min(agreed, n - agreed)) >= alpha  and  n >= min_labels.
+
     A skill is (agreements, labels on finished items). From `min_labels` on, a worker for whom the exact two-sided
     binomial test does not reject 1/2 at level `alpha` is taken for a spammer: from then on the votes of this worker
     are not counted, while what was counted before stays. In the paper's sense a worker who is nearly always wrong is

@@ -25,6 +25,8 @@ class Tier(BaseModel):
 class Tiers(WorkerModel):
     """Reputation-dependent exponentiation (Abraham et al., SIGIR 2016, section 6): w = lambda_q gamma_q^(t - 1).
 
+        w = lambda_q gamma_q^(t - 1).
+
     t is the item's round: the vote is its t-th. A vote keeps the weight it had when it came, so the order of the
     answers matters to the weights where a growth is not 1, and never to the votes. The evidence is the weighted
     votes per class, then the sum of the squared weights; alpha is 1 + the weighted votes. A skill is the pair

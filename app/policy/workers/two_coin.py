@@ -18,6 +18,8 @@ _BINARY = 2
 class TwoCoin(WorkerModel):
     """An accuracy per class, rho_y ~ Beta(c_y, d_y) where a perfect worker would say y (Chen et al., ICML 2013, 4).
 
+        Pr(answer 0) = theta rho_0 + (1 - theta)(1 - rho_1).
+
     With m_y = c_y / (c_y + d_y) and theta the item's share of class 0, the answer 0 has probability
     theta m_0 + (1 - theta)(1 - m_1). The item is then a mixture of Beta(a + 1, b) and Beta(a, b + 1) with weights
     a m_0 and b (1 - m_1); rho_0 is one of Beta(c_0 + 1, d_0) and of itself unchanged, rho_1 one of Beta(c_1, d_1 + 1)

@@ -17,6 +17,8 @@ _BALLOT = 2  # numbers kept per answer: its label, and its worker's reliability
 class Weighted(WorkerModel):
     """Weighted vote counts by maximum likelihood (Li et al., WSDM 2016, Eq. 8 to 10).
 
+        P = argmax prod_j (theta_j P + (1 - theta_j)(1 - P)),    a~ = P n,    b~ = (1 - P) n.
+
     With theta_j the reliability of the worker of ballot j, P maximises prod_j (theta_j P + (1 - theta_j)(1 - P)) over
     ballots for the class and the same with P and 1 - P exchanged over those against it, one perfect pseudo-ballot
     each; then a~ = P n and b~ = (1 - P) n, n the ballots and pseudo-ballots together, and `belief.weights` = a~ - 1.
