@@ -17,7 +17,8 @@ from app.policy.allocation import (
     ValueAtRiskKnowledgeGradient,
 )
 from app.policy.allocation.futures import futures, rewards
-from app.policy.belief import Facts, State
+from app.policy.allocation.knowledge_gradient import _waiting
+from app.policy.belief import Belief, Facts, State
 from app.policy.engine import Engine
 from app.policy.prospect import Prospect
 from app.policy.requirements import Count, Ratio
@@ -161,6 +162,20 @@ def test_random_ties_spread_the_answers():
     count = asked(KnowledgeGradient(ties="random"), 150)
     assert count.sum() == 150
     assert count.min() >= 30
+
+
+def test_random_ties_have_no_memory():
+    """Among four tied items the one just asked is asked again one time in four."""
+    again = []
+    for seed in range(12):
+        total, last = np.zeros(4), -1
+        for _ in range(80):
+            belief = Belief.of(np.stack([total, np.zeros(4)], axis=1), Facts.plain(4, seed))
+            item = int(_waiting(belief).argmin())
+            again.append(item == last)
+            total[item] += 1
+            last = item
+    assert np.mean(again) == pytest.approx(0.25, abs=0.05)
 
 
 @pytest.mark.parametrize("allocation", [OptimisticKnowledgeGradient(), Information()], ids=lambda a: a.kind)

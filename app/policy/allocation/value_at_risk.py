@@ -40,6 +40,5 @@ class ValueAtRiskKnowledgeGradient(Allocation):
         luckiest_first = np.argsort(-gains, axis=1, kind="stable")
         chances = np.take_along_axis(prospect.chances, luckiest_first, axis=1)
         filled = np.minimum(np.cumsum(chances, axis=1) / self.alpha, 1.0)
-        filled[:, -1] = 1.0
         share = np.diff(filled, axis=1, prepend=0.0)
         return np.asarray((share * np.take_along_axis(gains, luckiest_first, axis=1)).sum(axis=1))
