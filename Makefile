@@ -6,7 +6,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 LOCK := uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header
 
-.PHONY: help serve test lint types format bench browser lock migration clean
+.PHONY: help serve test lint format bench browser peers lock migration clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -15,7 +15,7 @@ serve: $(VENV)/.runtime ## Start the service and its own PostgreSQL (SUFFICE_HOS
 	@exec $(BIN)/suffice serve
 
 test: $(VENV)/.development ## Run the whole suite on an embedded PostgreSQL (ARGS="-k lease" to choose)
-	@$(BIN)/pytest $(ARGS)
+	@$(BIN)/pytest --numprocesses auto --dist loadfile $(ARGS)
 
 lint: $(VENV)/.development ## Check style, formatting, types and the import contract
 	$(BIN)/ruff check .
@@ -33,6 +33,8 @@ bench: $(VENV)/.development ## Measure; each figure is a ratio to a reference ta
 browser: ## Install what the browser and README tests need: Debian's chromium and curl (as root)
 	@command -v chromium >/dev/null && command -v chromedriver >/dev/null && command -v curl >/dev/null || \
 	  { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium chromium-driver curl fonts-dejavu-core; }
+
+peers: $(VENV)/.peers ## Install crowd-kit, which the aggregations are compared with (large: it brings torch)
 
 lock: $(VENV)/.development ## Pin the dependencies anew after a change of pyproject.toml
 	$(BIN)/pip install --quiet uv
@@ -61,4 +63,10 @@ $(VENV)/.runtime: $(VENV)/bin/python requirements.txt pyproject.toml
 $(VENV)/.development: $(VENV)/.runtime requirements-dev.txt
 	@echo "Installing what the tests need (first time only) ..."
 	@$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.txt
+	@touch $@
+
+$(VENV)/.peers: $(VENV)/.development
+	@echo "Installing crowd-kit (large, first time only) ..."
+	@$(BIN)/pip install --quiet --disable-pip-version-check torch==2.13.0
+	@$(BIN)/pip install --quiet --disable-pip-version-check crowd-kit==1.4.2
 	@touch $@

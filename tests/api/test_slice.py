@@ -275,7 +275,7 @@ async def test_results_come_in_pages_by_state(new_job, client):
 
 async def test_nearly_finished_items_come_first(new_job):
     """Requallo: an item at 2:0 is worth more than a fresh one, and a fresh one more than one at 1:1."""
-    job = await new_job(items=3)
+    job = await new_job(items=3, allocation={"kind": "requallo"})
     for item, worker, label in (("i2", "a", "cat"), ("i2", "b", "cat"), ("i3", "a", "cat"), ("i3", "b", "dog")):
         await job.answer(item, worker, label)
     given = await job.next("w1", count=3)

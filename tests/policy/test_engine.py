@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.domain import Decision
+from app.policy.allocation import Requallo
 from app.policy.belief import Facts, State
 from app.policy.engine import Engine
 from app.policy.rules import Rules
@@ -101,7 +102,7 @@ def test_a_resolved_item_is_never_given_up():
 
 
 def test_cost_divides_the_priority():
-    engine = Engine(Rules(labels=("a", "b")))
+    engine = Engine(Rules(labels=("a", "b"), allocation=Requallo()))
     facts = Facts(np.array([1.0, 4.0]), np.zeros(2), np.array([1, 2]))
     judgement = engine.judge(engine.initial(facts), facts)
     assert judgement.priority.tolist() == [0.16, 0.04]

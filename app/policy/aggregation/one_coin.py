@@ -33,8 +33,9 @@ class OneCoin(Aggregation):
     `em` puts all of p_j on its mean, (a + right) / (a + b + all), but for the pseudo-answers as in EM
     (Zhang et al., JMLR 17, 2016); `variational` keeps its distribution, so E log p_j = digamma(a + right)
     - digamma(a + b + all): the mean field of Liu, Peng & Ihler (NIPS 2012), in which a worker with few answers weighs
-    less. The log-likelihood is then its lower bound. Classes are equally common, q_c = 1/K, unless they are to be estimated,
-    q_c ~ sum_i P(i is c): that can run away with a biased crowd (bluebirds: 58 % right, with equal shares 72 %).
+    less. The log-likelihood is then its lower bound. Classes are equally common, q_c = 1/K, unless they are to be
+    estimated, q_c ~ sum_i P(i is c): that can run away with a biased crowd (bluebirds: 58 % right, with equal shares
+    72 %).
 
     Votes 0 0 0, 1 1 1 and 0 0 1. The first two workers have 2 2/3 of 3 expected right, p = 14/18 with Beta(2, 1), the
     third 2 1/3, p = 13/18; so the odds of the third item are 3.5 * 3.5 / 2.6, or 0.8249:

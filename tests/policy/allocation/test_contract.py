@@ -1,12 +1,10 @@
-"""Laws that every allocation keeps, and what each is for."""
+"""Laws that every allocation keeps with every worker model; a new one joins by a line in ALLOCATIONS."""
 
-from decimal import Decimal
+from typing import Literal, get_args
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from pydantic import TypeAdapter
+from pydantic import TypeAdapter, ValidationError
 
 from app.policy.allocation import (
     Allocation,
@@ -14,138 +12,178 @@ from app.policy.allocation import (
     Circumstances,
     CrowdBudget,
     Dispatch,
+    Information,
+    KnowledgeGradient,
+    LabelUncertainty,
+    OptimisticKnowledgeGradient,
     RandomChoice,
     Requallo,
     RoundRobin,
+    ValueAtRiskKnowledgeGradient,
 )
+from app.policy.allocation.unpriced import Unpriced
 from app.policy.belief import Facts, State
-from app.policy.planning.crowdbudget import quotas
+from app.policy.engine import Engine
 from app.policy.prospect import Prospect
-from app.policy.requirements import AllOf, AnyOf, Count, Margin, Posterior, Profit, Ratio, Significance
-from app.policy.workers import Anonymous
+from app.policy.requirements import Ratio
+from app.policy.rules import Rules
+from app.policy.workers import Anonymous, Confusion, OneCoin, SpamFilter, Tiers, TwoCoin, Weighted
 
-REQUIREMENTS = [
-    Ratio(),
-    Significance(alpha=0.2),
-    Margin(rounding="random"),
-    Posterior(min_probability=0.8),
-    Profit(value=20, loss=20),
-    AllOf(of=(Ratio(), Count(labels=3))),
-    AnyOf(of=(Ratio(), Profit(value=20, loss=20))),
+JOB = Circumstances(Ratio())
+ALLOCATIONS = [
+    Requallo(),
+    OptimisticKnowledgeGradient(),
+    KnowledgeGradient(),
+    KnowledgeGradient(ties="first"),
+    ValueAtRiskKnowledgeGradient(alpha=0.8),
+    LabelUncertainty(),
+    Information(),
+    Information(order=1),
+    Requallo(reward="expected"),
+    RoundRobin(),
+    RandomChoice(),
+    Dispatch(),
+    CrowdBudget(),
 ]
+# Requallo looks at the two strongest classes only: with level votes an earlier class wins.
+INDIFFERENT_TO_NAMES = [allocation for allocation in ALLOCATIONS if not isinstance(allocation, Requallo)]
+PER_COST = [allocation for allocation in INDIFFERENT_TO_NAMES if not isinstance(allocation, Unpriced)]
+# What a worker tells is worth more the better the worker is; these do not look at the worker at all.
+LOOKING_AT_WORKERS = [allocation for allocation in PER_COST if not isinstance(allocation, LabelUncertainty)]
+MODELS = [Anonymous(), Tiers(), SpamFilter(), Weighted(), OneCoin(), TwoCoin(), Confusion()]
 
 
-@pytest.fixture(
-    params=[Requallo(), Requallo(reward="expected"), RoundRobin(), RandomChoice(), Dispatch(), CrowdBudget()],
-    ids=lambda allocation: allocation.model_dump_json(),
-    scope="module",
-)
-def allocation(request):
-    return request.param
+def name(member):
+    """What the case is called: kind and parameters."""
+    return member.model_dump_json(exclude_defaults=True) + member.kind
 
 
-def prospect_of(votes, facts: Facts | None = None) -> Prospect:
-    counted = np.asarray(votes, dtype=float)
-    return Prospect.of(Anonymous(), State(counted, np.empty((len(counted), 0))), facts or Facts.plain(len(counted)))
+def crowd(model, classes=2, items=30, seed=4, order=None):
+    """Items after a few answers of newcomers, all by chance; order renames the classes."""
+    rng, facts = np.random.default_rng(seed), Facts.plain(items, seed)
+    order = np.arange(classes) if order is None else order
+    state = model.start(facts, classes)
+    skill = np.broadcast_to(model.newcomer(classes), (items, len(model.newcomer(classes))))
+    for _ in range(4):
+        leaning = np.minimum((rng.random(items) * (classes + 1)).astype(int), classes - 1)
+        state, _ = model.learn(state, facts, skill, order[leaning])
+    return Prospect.of(model, state, facts)
 
 
-ROWS = st.integers(2, 3).flatmap(
-    lambda classes: st.lists(st.lists(st.integers(0, 5), min_size=classes, max_size=classes), min_size=1, max_size=30)
-)
+def row(prospect, i):
+    """Item i alone."""
+    facts = prospect.facts
+    state = State(prospect.state.votes[[i]], prospect.state.evidence[[i]])
+    alone = Facts(facts.cost[[i]], facts.in_flight[[i]], facts.number[[i]], None, facts.seed)
+    return Prospect(prospect.model, state, alone, prospect.skill[[i]])
 
 
-@settings(max_examples=25, deadline=None)
-@given(
-    rows=ROWS,
-    seed=st.integers(0, 9),
-    requirement=st.sampled_from(REQUIREMENTS),
-    budget=st.sampled_from([None, 0.0, 3.5, 1e6]),
-)
-def test_priorities_are_finite_and_those_of_single_items(allocation, rows, seed, requirement, budget):
-    """The same items give the same numbers, together, again, or one by one."""
-    many = len(rows)
-    facts = Facts(1 + np.arange(many) % 3 / 2, np.arange(many) % 2 * 1.0, np.arange(many) + 4, None, seed)
-    circumstances = Circumstances(requirement, budget, 7.0)
-    together = allocation.priority(prospect_of(rows, facts), circumstances)
-    assert np.isfinite(together).all()
-    np.testing.assert_array_equal(together, allocation.priority(prospect_of(rows, facts), circumstances))
-    for row in range(many):
-        one = Facts(facts.cost[[row]], facts.in_flight[[row]], facts.number[[row]], None, seed)
-        assert together[row] == pytest.approx(
-            allocation.priority(prospect_of(rows[row : row + 1], one), circumstances)[0], abs=1e-12
-        )
+@pytest.mark.parametrize("model", MODELS, ids=name)
+@pytest.mark.parametrize("allocation", ALLOCATIONS, ids=name)
+def test_priorities_are_finite_and_repeatable(allocation, model):
+    """The same items and the same seed give the same numbers."""
+    first, again = (allocation.priority(crowd(model), JOB) for _ in range(2))
+    assert first.shape == (30,)
+    assert np.isfinite(first).all()
+    assert (first == again).all()
 
 
+@pytest.mark.parametrize("model", MODELS, ids=name)
+@pytest.mark.parametrize("allocation", ALLOCATIONS, ids=name)
+def test_one_item_has_the_priority_it_has_among_many(allocation, model):
+    """One implementation serves one item and a million."""
+    prospect = crowd(model)
+    together = allocation.priority(prospect, JOB)
+    alone = [allocation.priority(row(prospect, i), JOB)[0] for i in range(30)]
+    assert together == pytest.approx(alone, abs=1e-10)
+
+
+@pytest.mark.parametrize("model", MODELS, ids=name)
+@pytest.mark.parametrize("allocation", INDIFFERENT_TO_NAMES, ids=name)
+def test_relabeling_classes_changes_no_priority(allocation, model):
+    """What a label is worth does not hang on what the classes are called."""
+    classes = 2 if isinstance(model, TwoCoin) else 3
+    order = np.arange(classes)[::-1]
+    here, there = (allocation.priority(crowd(model, classes, order=way), JOB) for way in (None, order))
+    assert here == pytest.approx(there, abs=1e-9)
+
+
+@pytest.mark.parametrize("allocation", PER_COST, ids=name)
+def test_twice_the_cost_is_half_the_priority(allocation):
+    """Priorities are per cost, but for the luck that decides between equals."""
+    prospect = crowd(Anonymous())
+    facts = prospect.facts
+    dearer = Facts(facts.cost * 2, facts.in_flight, facts.number, None, facts.seed)
+    costly = allocation.priority(Prospect.of(Anonymous(), prospect.state, dearer), JOB)
+    assert 2 * costly == pytest.approx(allocation.priority(prospect, JOB), abs=2e-6)
+
+
+@pytest.mark.parametrize("model", [OneCoin(), Confusion()], ids=name)
+@pytest.mark.parametrize("allocation", LOOKING_AT_WORKERS, ids=name)
+def test_a_better_worker_is_worth_more(allocation, model):
+    """On a fresh item: nine right of ten, then six, then five, who is worth nothing."""
+    facts = Facts.plain(3)
+    skill = np.stack([type(model)(prior=pair).newcomer(2) for pair in ((9, 1), (6, 4), (5, 5))])
+    value = allocation.value(Prospect.of(model, model.start(facts, 2), facts, skill), JOB)
+    assert value[0] > value[1] > value[2]
+    assert value[2] == pytest.approx(0, abs=1e-12)
+
+
+@pytest.mark.parametrize("allocation", PER_COST, ids=name)
+def test_pooling_equal_votes_changes_nothing(allocation):
+    """Thousands of items share a few dozen votes; valued one by one they are worth the same."""
+    votes = np.random.default_rng(6).integers(0, 5, (3000, 2)).astype(float)
+    prospect = Prospect.of(Anonymous(), State(votes, np.empty((3000, 0))), Facts.plain(3000))
+    assert prospect.distinct() is not None
+    assert allocation._pooled_value(prospect, JOB) == pytest.approx(allocation.value(prospect, JOB), abs=1e-12)
+
+
+def test_every_kind_keeps_this_contract():
+    """A member of the union that is missing above would go untested."""
+    assert {type(allocation) for allocation in ALLOCATIONS} == set(get_args(get_args(AnyAllocation)[0]))
+
+
+@pytest.mark.parametrize("allocation", ALLOCATIONS, ids=name)
 def test_configuration_survives_json(allocation):
-    """What is stored is what was meant."""
-    adapter: TypeAdapter[Allocation] = TypeAdapter(AnyAllocation)
-    assert adapter.validate_json(adapter.dump_json(allocation)) == allocation
+    """Every allocation is its own schema, told apart by its kind."""
+    union = TypeAdapter(AnyAllocation)
+    assert union.validate_json(union.dump_json(allocation)) == allocation
 
 
-def test_round_robin_counts_what_is_out():
-    """An answer that is out counts like one that is in."""
-    facts = Facts(np.array([1.0, 9.0, 1.0]), np.array([0.0, 0.0, 2.0]), np.arange(3))
-    priority = RoundRobin().priority(prospect_of([[1, 0], [1, 0], [0, 0]], facts), Circumstances(Ratio()))
-    assert priority.tolist() == [-1, -1, -2]
-
-
-def test_random_is_uniform_whatever_the_cost():
-    """Dear and cheap items come alike often; seed and answers decide."""
-    items = 20_000
-    costs = np.where(np.arange(items) % 2 == 0, 1.0, 100.0)
-    facts = Facts(costs, np.zeros(items), np.arange(items), None, 5)
-    drawn = RandomChoice().priority(prospect_of(np.zeros((items, 2)), facts), Circumstances(Ratio()))
-    assert np.histogram(drawn, bins=10, range=(0, 1))[0] == pytest.approx(items / 10, rel=0.08)
-    assert abs(drawn[costs > 1].mean() - drawn[costs == 1].mean()) < 0.02
-    again = RandomChoice().priority(prospect_of(np.ones((items, 2)), facts), Circumstances(Ratio()))
-    assert abs(np.corrcoef(drawn, again)[0, 1]) < 0.03
-
-
-def test_dispatch_expects_what_the_strategy_expects():
-    """Expected further answers minus those that are out, and more where the votes are tied."""
-    facts = Facts(np.ones(3), np.array([0.0, 0.0, 2.0]), np.arange(3))
-    profit = Profit(value=100, loss=100)
-    priority = Dispatch().priority(prospect_of([[0, 0], [2, 0], [0, 0]], facts), Circumstances(profit))
-    assert priority[0] == pytest.approx(5.612, abs=1e-3)
-    assert priority[2] == priority[0] - 2
-    assert priority[1] < priority[0]
-
-
-def test_dispatch_falls_back_to_the_shortfall():
-    """Requirements that expect nothing in particular say how many answers could do."""
-    priority = Dispatch().priority(prospect_of([[0, 0], [2, 0]]), Circumstances(Ratio(min_ratio=4)))
-    assert priority.tolist() == [3, 1]
-
-
-@settings(max_examples=50, deadline=None)
-@given(
-    costs=st.lists(st.decimals("0.25", "4", places=2), min_size=1, max_size=6),
-    budget=st.decimals("0", "40", places=2),
+@pytest.mark.parametrize(
+    "configuration",
+    [
+        {"kind": "cvar-kg", "alpha": 0},
+        {"kind": "information", "order": 0.5},
+        {"kind": "kg", "ties": "last"},
+        {"kind": "?"},
+    ],
 )
-def test_crowdbudget_asks_what_its_quotas_say(costs, budget):
-    """Asking for the highest positive priority that can be paid ends at exactly the quotas worked out in advance."""
-    answers = np.zeros((len(costs), 2))
-    facts = Facts(np.array(costs, dtype=float), np.zeros(len(costs)), np.arange(1, len(costs) + 1))
-    circumstances = Circumstances(Ratio(), float(budget), float(sum(1 / float(cost) for cost in costs)))
-    left = budget
-    while True:
-        priority = CrowdBudget().priority(prospect_of(answers, facts), circumstances)
-        wanted = [k for k in np.argsort(-priority) if priority[k] > 0 and costs[k] <= left]
-        if not wanted:
-            break
-        answers[wanted[0], 0] += 1
-        left -= costs[wanted[0]]
-    assert answers.sum(axis=1).tolist() == quotas(Decimal(budget), costs)
+def test_nonsense_is_refused(configuration):
+    """Bounds stand in the schema."""
+    with pytest.raises(ValidationError):
+        TypeAdapter(AnyAllocation).validate_python(configuration)
 
 
-def test_crowdbudget_without_a_budget_takes_turns():
-    """Nothing to split: fewest answers first."""
-    votes = [[1, 2], [0, 1]]
-    unlimited = CrowdBudget().priority(prospect_of(votes), Circumstances(Ratio()))
-    assert unlimited.tolist() == RoundRobin().priority(prospect_of(votes), Circumstances(Ratio())).tolist()
+class Contrary(Allocation):
+    """Made up here: ask where most answers are already."""
+
+    kind: Literal["contrary"] = "contrary"
+
+    def value(self, prospect, circumstances):  # noqa: ARG002  votes are enough
+        return prospect.now.total
 
 
-def test_crowdbudget_loses_no_answer_to_rounding():
-    """A budget of exactly one answer is a quota of one, though 0.1 / (0.1^2 / 0.1) is less than 1 in floats."""
-    facts = Facts(np.array([0.1]), np.zeros(1), np.array([9]))
-    assert CrowdBudget().priority(prospect_of([[0, 0]], facts), Circumstances(Ratio(), 0.1, 10.0))[0] > 1
+def test_a_new_allocation_is_one_class():
+    """Nothing but the class above: the engine judges, orders and explains by it."""
+    rules = Rules(labels=("yes", "no")).model_copy(update={"allocation": Contrary()})
+    engine, facts = Engine(rules), Facts.plain(3)
+    judgement = engine.judge(State(np.array([[1.0, 0.0], [2.0, 2.0], [0.0, 0.0]]), np.empty((3, 0))), facts)
+    assert judgement.priority.tolist() == [1.0, 4.0, 0.0]
+    assert engine.explain(engine.verdict(judgement, 1).reason, 2).code == "contrary"
+
+
+@pytest.mark.parametrize("model", MODELS, ids=name)
+def test_a_new_allocation_works_with_every_worker_model(model):
+    """It sees a belief, whoever made it."""
+    assert Contrary().priority(crowd(model), JOB).tolist() == [4.0] * 30

@@ -1,0 +1,159 @@
+"""Every allocation under every requirement, and what those that look beyond votes are for."""
+
+from decimal import Decimal
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from app.policy.allocation import (
+    Circumstances,
+    CrowdBudget,
+    Dispatch,
+    Information,
+    KnowledgeGradient,
+    LabelUncertainty,
+    OptimisticKnowledgeGradient,
+    RandomChoice,
+    Requallo,
+    RoundRobin,
+    ValueAtRiskKnowledgeGradient,
+)
+from app.policy.belief import Facts, State
+from app.policy.planning.crowdbudget import quotas
+from app.policy.prospect import Prospect
+from app.policy.requirements import AllOf, AnyOf, Count, Margin, Posterior, Profit, Ratio, Significance
+from app.policy.workers import Anonymous
+
+REQUIREMENTS = [
+    Ratio(),
+    Significance(alpha=0.2),
+    Margin(rounding="random"),
+    Posterior(min_probability=0.8),
+    Profit(value=20, loss=20),
+    AllOf(of=(Ratio(), Count(labels=3))),
+    AnyOf(of=(Ratio(), Profit(value=20, loss=20))),
+]
+
+
+@pytest.fixture(
+    params=[
+        Requallo(),
+        Requallo(reward="expected"),
+        OptimisticKnowledgeGradient(),
+        KnowledgeGradient(),
+        ValueAtRiskKnowledgeGradient(alpha=0.8),
+        LabelUncertainty(),
+        Information(),
+        RoundRobin(),
+        RandomChoice(),
+        Dispatch(),
+        CrowdBudget(),
+    ],
+    ids=lambda allocation: allocation.model_dump_json(),
+    scope="module",
+)
+def allocation(request):
+    return request.param
+
+
+def prospect_of(votes, facts: Facts | None = None) -> Prospect:
+    counted = np.asarray(votes, dtype=float)
+    return Prospect.of(Anonymous(), State(counted, np.empty((len(counted), 0))), facts or Facts.plain(len(counted)))
+
+
+ROWS = st.integers(2, 3).flatmap(
+    lambda classes: st.lists(st.lists(st.integers(0, 5), min_size=classes, max_size=classes), min_size=1, max_size=30)
+)
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    rows=ROWS,
+    seed=st.integers(0, 9),
+    requirement=st.sampled_from(REQUIREMENTS),
+    budget=st.sampled_from([None, 0.0, 3.5, 1e6]),
+)
+def test_priorities_are_finite_and_those_of_single_items(allocation, rows, seed, requirement, budget):
+    """The same items give the same numbers, together, again, or one by one."""
+    many = len(rows)
+    facts = Facts(1 + np.arange(many) % 3 / 2, np.arange(many) % 2 * 1.0, np.arange(many) + 4, None, seed)
+    circumstances = Circumstances(requirement, budget, 7.0)
+    together = allocation.priority(prospect_of(rows, facts), circumstances)
+    assert np.isfinite(together).all()
+    np.testing.assert_array_equal(together, allocation.priority(prospect_of(rows, facts), circumstances))
+    for row in range(many):
+        one = Facts(facts.cost[[row]], facts.in_flight[[row]], facts.number[[row]], None, seed)
+        assert together[row] == pytest.approx(
+            allocation.priority(prospect_of(rows[row : row + 1], one), circumstances)[0], abs=1e-12
+        )
+
+
+def test_round_robin_counts_what_is_out():
+    """An answer that is out counts like one that is in."""
+    facts = Facts(np.array([1.0, 9.0, 1.0]), np.array([0.0, 0.0, 2.0]), np.arange(3))
+    priority = RoundRobin().priority(prospect_of([[1, 0], [1, 0], [0, 0]], facts), Circumstances(Ratio()))
+    assert priority.tolist() == [-1, -1, -2]
+
+
+def test_random_is_uniform_whatever_the_cost():
+    """Dear and cheap items come alike often; seed and answers decide."""
+    items = 20_000
+    costs = np.where(np.arange(items) % 2 == 0, 1.0, 100.0)
+    facts = Facts(costs, np.zeros(items), np.arange(items), None, 5)
+    drawn = RandomChoice().priority(prospect_of(np.zeros((items, 2)), facts), Circumstances(Ratio()))
+    assert np.histogram(drawn, bins=10, range=(0, 1))[0] == pytest.approx(items / 10, rel=0.08)
+    assert abs(drawn[costs > 1].mean() - drawn[costs == 1].mean()) < 0.02
+    again = RandomChoice().priority(prospect_of(np.ones((items, 2)), facts), Circumstances(Ratio()))
+    assert abs(np.corrcoef(drawn, again)[0, 1]) < 0.03
+
+
+def test_dispatch_expects_what_the_strategy_expects():
+    """Expected further answers minus those that are out, and more where the votes are tied."""
+    facts = Facts(np.ones(3), np.array([0.0, 0.0, 2.0]), np.arange(3))
+    profit = Profit(value=100, loss=100)
+    priority = Dispatch().priority(prospect_of([[0, 0], [2, 0], [0, 0]], facts), Circumstances(profit))
+    assert priority[0] == pytest.approx(5.612, abs=1e-3)
+    assert priority[2] == priority[0] - 2
+    assert priority[1] < priority[0]
+
+
+def test_dispatch_falls_back_to_the_shortfall():
+    """Requirements that expect nothing in particular say how many answers could do."""
+    priority = Dispatch().priority(prospect_of([[0, 0], [2, 0]]), Circumstances(Ratio(min_ratio=4)))
+    assert priority.tolist() == [3, 1]
+
+
+@settings(max_examples=50, deadline=None)
+@given(
+    costs=st.lists(st.decimals("0.25", "4", places=2), min_size=1, max_size=6),
+    budget=st.decimals("0", "40", places=2),
+)
+def test_crowdbudget_asks_what_its_quotas_say(costs, budget):
+    """Asking for the highest positive priority that can be paid ends at exactly the quotas worked out in advance."""
+    answers = np.zeros((len(costs), 2))
+    facts = Facts(np.array(costs, dtype=float), np.zeros(len(costs)), np.arange(1, len(costs) + 1))
+    circumstances = Circumstances(Ratio(), float(budget), float(sum(1 / float(cost) for cost in costs)))
+    left = budget
+    while True:
+        priority = CrowdBudget().priority(prospect_of(answers, facts), circumstances)
+        wanted = [k for k in np.argsort(-priority) if priority[k] > 0 and costs[k] <= left]
+        if not wanted:
+            break
+        answers[wanted[0], 0] += 1
+        left -= costs[wanted[0]]
+    assert answers.sum(axis=1).tolist() == quotas(Decimal(budget), costs)
+
+
+def test_crowdbudget_without_a_budget_takes_turns():
+    """Nothing to split: fewest answers first."""
+    votes = [[1, 2], [0, 1]]
+    unlimited = CrowdBudget().priority(prospect_of(votes), Circumstances(Ratio()))
+    assert unlimited.tolist() == RoundRobin().priority(prospect_of(votes), Circumstances(Ratio())).tolist()
+
+
+def test_crowdbudget_loses_no_answer_to_rounding():
+    """A budget of exactly one answer is a quota of one, though 0.1 / (0.1^2 / 0.1) is less than 1 in floats."""
+    facts = Facts(np.array([0.1]), np.zeros(1), np.array([9]))
+    assert CrowdBudget().priority(prospect_of([[0, 0]], facts), Circumstances(Ratio(), 0.1, 10.0))[0] > 1
