@@ -50,16 +50,19 @@ class Engine:
         """State and skill after the worker with skill[i] has answered item i with label[i]."""
         return self.rules.worker_model.learn(state, facts, skill, label)
 
+    def prospect(self, state: State, facts: Facts, skill: Array | None = None) -> Prospect:
+        """The items as they are and as they would be, should a worker of that skill, or a newcomer, answer next."""
+        return Prospect.of(self.rules.worker_model, state, facts, skill)
+
     def judge(self, state: State, facts: Facts) -> Judgement:
         """Decide about many items at once."""
         bar = self.rules.bar
-        prospect = Prospect.of(self.rules.worker_model, state, facts)
+        prospect = self.prospect(state, facts)
         belief = prospect.now
-        missing = self.rules.min_labels - belief.total
-        satisfied = bar.satisfied(belief) & (missing <= 0)
+        satisfied = bar.satisfied(belief) & (belief.total >= self.rules.min_labels)
         room = self._room(belief)
         closed = satisfied | (room <= 0) | bar.not_worth_asking(belief)
-        wanted = np.minimum(np.maximum(bar.shortfall(prospect), missing), room)
+        wanted = np.minimum(self.shortfall(prospect), room)
         return Judgement(
             belief=belief,
             winner=np.where(satisfied, bar.winner(belief), NOBODY),
@@ -68,6 +71,10 @@ class Engine:
             wanted=np.where(closed, 0.0, wanted),
             progress=np.where(satisfied, 1.0, np.minimum(progress(prospect, bar), belief.total > 0)),
         )
+
+    def shortfall(self, prospect: Prospect) -> Array:
+        """The fewest further labels that could satisfy the job's requirement, shape (items,), whatever its limits."""
+        return np.maximum(self.rules.bar.shortfall(prospect), self.rules.min_labels - prospect.now.total)
 
     def priority(self, prospect: Prospect) -> Array:
         """What one more label from the prospect's worker is worth, shape (items,)."""
