@@ -38,9 +38,10 @@ class Kos(Aggregation):
 
     **Not for small crowds, nor for those in which a few workers do most of the work.** On a handful of items the
     messages may settle on the opposite of the truth: they are right up to a common sign only. At large they follow the
-    strongest direction of the answers, which is the truth when items and workers meet at random and equally often, as the paper assumes. On RTE
-    four workers who answered 540 to 800 of the 800 items, mostly with yes and right in 50 to 58 %, end up with 91 %
-    of the weight, and KOS with 49.75 % of the labels where a plain majority has 89.7 %; on TEMP it has 57 % to 94 %.
+    strongest direction of the answers, which is the truth when items and workers meet at random and equally often, as
+    the paper assumes. On RTE four workers who answered 540 to 800 of the 800 items, mostly with yes and right in 50 to
+    58 %, end up with 91 % of the weight, and KOS with 49.75 % of the labels where a plain majority has 89.7 %; on TEMP
+    it has 57 % to 94 %.
 
     The first item's votes are 0 0 1; without it all three workers agree equally often, so its share is 2/3:
 

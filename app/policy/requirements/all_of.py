@@ -1,21 +1,17 @@
 """Stop when several requirements hold at once."""
 
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Literal
 
 import numpy as np
-from pydantic import Field
 
 from app.domain import Reason
 from app.policy.belief import Array, Belief, Mask
 from app.policy.prospect import Prospect
-from app.policy.requirements.base import Requirement
+from app.policy.requirements.combination import Combination
 from app.policy.shares import Index
 
-if TYPE_CHECKING:
-    from app.policy.requirements import AnyRequirement
 
-
-class AllOf(Requirement):
+class AllOf(Combination):
     """All of the given requirements (combined as in Li et al., WSDM 2016, section 3.1).
 
         every member holds;    shortfall_c = max over the members of their shortfall_c.
@@ -28,15 +24,6 @@ class AllOf(Requirement):
     """
 
     kind: Literal["all"] = "all"
-    of: Annotated["tuple[AnyRequirement, ...]", Field(min_length=1, max_length=8, description="What must hold")]
-
-    @property
-    def by_votes_alone(self) -> bool:
-        return all(member.by_votes_alone for member in self.of)
-
-    @property
-    def steady(self) -> bool:
-        return all(member.steady for member in self.of)
 
     def satisfied(self, belief: Belief) -> Mask:
         return np.asarray(np.logical_and.reduce([member.satisfied(belief) for member in self.of]))

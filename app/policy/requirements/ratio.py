@@ -6,15 +6,14 @@ import numpy as np
 from pydantic import Field
 
 from app.domain import Reason
-from app.policy.belief import Array, Belief, Mask
-from app.policy.prospect import Prospect
-from app.policy.requirements.base import Requirement
-from app.policy.shares import Index, sole_leader, strongest_other
+from app.policy.belief import Array, Belief
+from app.policy.requirements.on_counts import OnCounts
+from app.policy.shares import strongest_other
 
 _ROUNDING = 1e-9  # 1.1 * 10 is 11.000000000000002 in floats, and eleven votes do satisfy it
 
 
-class Ratio(Requirement):
+class Ratio(OnCounts):
     """Minimum ratio between the two strongest classes (Li et al., WSDM 2016, section 3.1).
 
         (a + 1) / (b + 1) >= c,    a >= b the votes of the two strongest classes.
@@ -31,15 +30,6 @@ class Ratio(Requirement):
         float, Field(gt=1, le=1000, description="How many times the votes of the runner-up the leader needs")
     ] = 4.0
 
-    def satisfied(self, belief: Belief) -> Mask:
-        return np.asarray(self._missing(belief.counts).min(axis=1) <= 0)
-
-    def winner(self, belief: Belief) -> Index:
-        return sole_leader(belief.weights)
-
-    def shortfalls(self, prospect: Prospect) -> Array:
-        return np.maximum(np.ceil(self._missing(prospect.now.counts)), 0.0)
-
     def reason(self, belief: Belief, item: int) -> Reason:
         second, first = np.sort(belief.weights[item])[-2:]
         met = bool(self.satisfied(belief)[item])
@@ -49,5 +39,5 @@ class Ratio(Requirement):
             f"{counted}, {'reaches' if met else 'is short of'} {self.min_ratio:g}:1",
         )
 
-    def _missing(self, counts: Array) -> Array:
+    def missing(self, counts: Array) -> Array:
         return self.min_ratio * strongest_other(counts) - counts - _ROUNDING

@@ -6,16 +6,15 @@ import numpy as np
 from pydantic import Field
 
 from app.domain import Reason
-from app.policy.belief import Array, Belief, Mask
+from app.policy.belief import Array, Belief
 from app.policy.binomial_tail import chance_of_so_few, votes_that_outweigh
-from app.policy.prospect import Prospect
-from app.policy.requirements.base import Requirement
-from app.policy.shares import Index, sole_leader, strongest_other
+from app.policy.requirements.on_counts import OnCounts
+from app.policy.shares import strongest_other
 
 _STRICTLY_BELOW = 1 - 1e-9  # p = alpha does not do, whatever the last bit of a float says
 
 
-class Significance(Requirement):
+class Significance(OnCounts):
     """Fisher's exact test against guessing (Li et al., WSDM 2016, section 3.1).
 
     Tested on votes plus one pseudo-vote per class: with a >= b the two strongest, satisfied when
@@ -34,15 +33,6 @@ class Significance(Requirement):
         float, Field(gt=0, le=0.5, description="How likely mere guessing may be to give votes as uneven as these")
     ] = 0.05
 
-    def satisfied(self, belief: Belief) -> Mask:
-        return np.asarray(self._missing(belief.counts).min(axis=1) <= 0)
-
-    def winner(self, belief: Belief) -> Index:
-        return sole_leader(belief.weights)
-
-    def shortfalls(self, prospect: Prospect) -> Array:
-        return np.maximum(np.ceil(self._missing(prospect.now.counts)), 0.0)
-
     def reason(self, belief: Belief, item: int) -> Reason:
         second, first = np.sort(belief.counts[item])[-2:]
         p = float(chance_of_so_few(second, first))
@@ -53,5 +43,5 @@ class Significance(Requirement):
             f"p = {p:.3g} is {'below' if met else 'not below'} {self.alpha:g}",
         )
 
-    def _missing(self, counts: Array) -> Array:
+    def missing(self, counts: Array) -> Array:
         return votes_that_outweigh(strongest_other(counts) + 1, self.alpha * _STRICTLY_BELOW) - counts

@@ -1,16 +1,16 @@
 """One worker is as good as another: votes are only counted."""
 
-from typing import Annotated, Literal
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
-from pydantic import Field
 
 from app.policy.belief import Array, Belief, Facts, State
-from app.policy.workers.base import WorkerModel, one_more_vote
+from app.policy.workers.base import one_more_vote
+from app.policy.workers.counted_votes import CountedVotes
 
 
-class Anonymous(WorkerModel):
+class Anonymous(CountedVotes):
     """Every vote counts the same, whoever gives it (Chen et al., ICML 2013, section 2).
 
         shares ~ Dirichlet(1 + v),    P(class c is the true one) = P(share c is the largest).
@@ -25,21 +25,9 @@ class Anonymous(WorkerModel):
     """
 
     kind: Literal["anonymous"] = "anonymous"
-    prior_weight: Annotated[
-        float, Field(ge=0, le=1000, description="How many votes an item's own prior is worth, where it has one")
-    ] = 2.0
 
     def newcomer(self, classes: int) -> Array:  # noqa: ARG002  nothing is known of anybody
         return np.empty(0)
-
-    def start(self, facts: Facts, classes: int) -> State:
-        items = len(facts.cost)
-        return State(np.zeros((items, classes)), np.empty((items, 0)))
-
-    def read(self, state: State, facts: Facts) -> Belief:
-        votes = state.votes
-        alpha = votes + 1 + prior_votes(facts, self.prior_weight)
-        return Belief(votes, votes, votes.sum(axis=1), alpha, facts)
 
     def chances(self, belief: Belief, skill: Array) -> Array:  # noqa: ARG002  whoever answers
         return np.asarray(belief.alpha / belief.alpha.sum(axis=1, keepdims=True))
@@ -52,8 +40,3 @@ class Anonymous(WorkerModel):
         label: npt.NDArray[np.intp],
     ) -> tuple[State, Array]:
         return State(one_more_vote(state.votes, label), state.evidence), skill
-
-
-def prior_votes(facts: Facts, weight: float) -> Array | float:
-    """An item's own prior as votes, shape (items, classes); nothing where there is none."""
-    return 0.0 if facts.prior is None else np.nan_to_num(facts.prior) * weight

@@ -1,14 +1,13 @@
 """Every worker has one accuracy, and every answer teaches about the item and about its worker."""
 
-from typing import Annotated, Literal
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
-from pydantic import Field
 
 from app.policy.belief import Array, Belief, Facts, State
-from app.policy.workers.anonymous import prior_votes
 from app.policy.workers.base import SkillPrior, WorkerModel, one_more_vote
+from app.policy.workers.counted_votes import PriorWeight, prior_votes
 from app.policy.workers.moments import matched, row_sum
 
 
@@ -36,9 +35,7 @@ class OneCoin(WorkerModel):
 
     kind: Literal["one-coin"] = "one-coin"
     prior: SkillPrior = (4.0, 1.0)
-    prior_weight: Annotated[
-        float, Field(ge=0, le=1000, description="How many votes an item's own prior is worth, where it has one")
-    ] = 2.0
+    prior_weight: PriorWeight = 2.0
 
     def newcomer(self, classes: int) -> Array:  # noqa: ARG002  one accuracy for all classes
         return np.array(self.prior)

@@ -9,11 +9,11 @@ from pydantic_core import PydanticCustomError
 from scipy import special
 
 from app.policy.belief import Array, Belief, Facts, Mask, State
-from app.policy.workers.anonymous import prior_votes
-from app.policy.workers.base import WorkerModel, one_more_vote
+from app.policy.workers.base import one_more_vote
+from app.policy.workers.counted_votes import CountedVotes
 
 
-class SpamFilter(WorkerModel):
+class SpamFilter(CountedVotes):
     """Leave out workers whose agreement with finished items does not differ from a coin's (Li et al., WSDM 2016, 3.2).
 
         spammer if  2 P(Bin(n, 1/2) <= min(agreed, n - agreed)) >= alpha  and  n >= min_labels.
@@ -34,9 +34,6 @@ class SpamFilter(WorkerModel):
     min_labels: Annotated[
         int, Field(ge=1, le=10_000, description="Labels on finished items before a worker is tested")
     ] = 20
-    prior_weight: Annotated[
-        float, Field(ge=0, le=1000, description="How many votes an item's own prior is worth, where it has one")
-    ] = 2.0
 
     @model_validator(mode="after")
     def _perfect_workers_pass(self) -> "SpamFilter":
@@ -50,14 +47,6 @@ class SpamFilter(WorkerModel):
 
     def newcomer(self, classes: int) -> Array:  # noqa: ARG002  agreement is agreement
         return np.zeros(2)
-
-    def start(self, facts: Facts, classes: int) -> State:
-        items = len(facts.cost)
-        return State(np.zeros((items, classes)), np.empty((items, 0)))
-
-    def read(self, state: State, facts: Facts) -> Belief:
-        votes = state.votes
-        return Belief(votes, votes, votes.sum(axis=1), votes + 1 + prior_votes(facts, self.prior_weight), facts)
 
     def chances(self, belief: Belief, skill: Array) -> Array:
         shares = belief.alpha / belief.alpha.sum(axis=1, keepdims=True)

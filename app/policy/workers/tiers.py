@@ -7,8 +7,8 @@ import numpy.typing as npt
 from pydantic import BaseModel, ConfigDict, Field
 
 from app.policy.belief import Array, Belief, Facts, State
-from app.policy.workers.anonymous import prior_votes
 from app.policy.workers.base import WorkerModel, one_more_vote
+from app.policy.workers.counted_votes import PriorWeight, prior_votes
 
 _HEAVIEST = 1e6  # growth is exponential in the round; a vote this heavy decides anything
 
@@ -46,9 +46,7 @@ class Tiers(WorkerModel):
         dict[str, Tier],
         Field(min_length=1, max_length=100, description="Tiers by name; newcomers belong to the first"),
     ] = {"average": Tier(), "good": Tier(growth=1.1), "bad": Tier(growth=0.9)}  # noqa: RUF012  pydantic copies it
-    prior_weight: Annotated[
-        float, Field(ge=0, le=1000, description="How many votes an item's own prior is worth, where it has one")
-    ] = 2.0
+    prior_weight: PriorWeight = 2.0
 
     def skill_of(self, tier: str) -> Array:
         """The skill of a worker of this tier, shape (2,)."""

@@ -1,14 +1,13 @@
 """Every worker has two accuracies, one per class: some see cats everywhere."""
 
-from typing import Annotated, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
-from pydantic import Field
 
 from app.policy.belief import Array, Belief, Facts, State
-from app.policy.workers.anonymous import prior_votes
 from app.policy.workers.base import SkillPrior, WorkerModel, one_more_vote
+from app.policy.workers.counted_votes import PriorWeight, prior_votes
 from app.policy.workers.moments import matched, row_sum
 from app.policy.workers.one_coin import belief_of_parameters
 
@@ -38,9 +37,7 @@ class TwoCoin(WorkerModel):
     kind: Literal["two-coin"] = "two-coin"
     tells_classes_apart: ClassVar[bool] = True
     prior: SkillPrior = (4.0, 1.0)
-    prior_weight: Annotated[
-        float, Field(ge=0, le=1000, description="How many votes an item's own prior is worth, where it has one")
-    ] = 2.0
+    prior_weight: PriorWeight = 2.0
 
     def newcomer(self, classes: int) -> Array:
         _refuse_all_but_two(classes)

@@ -1,14 +1,13 @@
 """Votes are reweighed by maximum likelihood, each by how reliable its worker was when it came."""
 
-from typing import Annotated, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
-from pydantic import Field
 
 from app.policy.belief import Array, Belief, Facts, Mask, State
-from app.policy.workers.anonymous import prior_votes
 from app.policy.workers.base import SkillPrior, WorkerModel, one_more_vote
+from app.policy.workers.counted_votes import PriorWeight, prior_votes
 
 _HALVINGS = 52  # of an interval of length 1: as far as floats reach
 _BALLOT = 2  # numbers kept per answer: its label, and its worker's reliability
@@ -43,9 +42,7 @@ class Weighted(WorkerModel):
     kind: Literal["weighted"] = "weighted"
     scores_finished_items: ClassVar[bool] = True
     prior: SkillPrior = (4.0, 1.0)
-    prior_weight: Annotated[
-        float, Field(ge=0, le=1000, description="How many votes an item's own prior is worth, where it has one")
-    ] = 2.0
+    prior_weight: PriorWeight = 2.0
 
     def newcomer(self, classes: int) -> Array:  # noqa: ARG002  one reliability for all classes
         return np.array(self.prior)
