@@ -6,11 +6,12 @@ from typing import Annotated, Literal
 
 import numpy as np
 import numpy.typing as npt
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from app.policy.allocation.base import Allocation, Circumstances
 from app.policy.belief import Array, Facts, IntArray, Mask, State
 from app.policy.chance import scramble
+from app.policy.member import Member
 from app.policy.prospect import Prospect
 from app.policy.workers.base import WorkerModel
 
@@ -44,12 +45,8 @@ class Chosen:
     value: Array  # (items, workers) priority: value per cost
 
 
-class WorkerChoice(ABC, BaseModel):
+class WorkerChoice(Member, ABC):
     """Whom to ask."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    kind: str
 
 
 class Pull(WorkerChoice):

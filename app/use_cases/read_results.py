@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
+import numpy as np
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.domain import ItemState, Reason
@@ -68,10 +69,17 @@ def _results(job: Job, page: Sequence[Item], labels: Index, chances: Array) -> l
         Result(
             item=row.key,
             label=None if label == NOBODY else job.rules.labels[label],
-            confidence=float(chance.max() if label == NOBODY else chance[label]),
+            confidence=_confidence(row, label, chance),
             state=row.standing.state,
             votes=dict(zip(job.rules.labels, row.standing.votes, strict=True)),
             reason=row.standing.reason,
         )
         for row, label, chance in zip(page, labels, chances, strict=True)
     ]
+
+
+def _confidence(row: Item, label: np.intp, chance: Array) -> float:
+    """How likely the label is right; without any vote, no better than a guess."""
+    if label != NOBODY:
+        return float(chance[label])
+    return float(chance.max()) if any(row.standing.votes) else 1 / len(chance)

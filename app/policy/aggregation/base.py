@@ -4,21 +4,18 @@ from abc import ABC, abstractmethod
 from typing import Annotated
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from app.policy.aggregation.ballots import Ballots, Consensus
 from app.policy.belief import Array, Belief
+from app.policy.member import Member
 from app.policy.shares import Index, sole_leader
 
 MaxIterations = Annotated[int, Field(ge=1, le=10_000, description="Stop after so many rounds, converged or not")]
 
 
-class Aggregation(ABC, BaseModel):
+class Aggregation(Member, ABC):
     """How answers become labels."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    kind: str
 
     @abstractmethod
     def fit(self, ballots: Ballots, worker_prior: Array | None = None) -> Consensus:

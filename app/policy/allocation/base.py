@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict
 
 from app.policy.belief import Array
+from app.policy.member import Member
 from app.policy.prospect import Prospect
 from app.policy.requirements.base import Requirement
 
@@ -21,12 +21,8 @@ class Circumstances:
     inverse_costs: float = 1.0  # the sum of 1 / cost over all items of the job
 
 
-class Allocation(ABC, BaseModel):
+class Allocation(Member, ABC):
     """Which item to ask about next: the open one with the highest priority."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    kind: str
 
     heeds_in_flight: ClassVar[bool] = False  # the priority changes when an answer goes out or comes back unanswered
 

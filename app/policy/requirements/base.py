@@ -3,22 +3,18 @@
 from abc import ABC, abstractmethod
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict
 
 from app.domain import Reason
 from app.policy.belief import Array, Belief, Mask
+from app.policy.member import Member
 from app.policy.prospect import Prospect
 from app.policy.shares import Index
 
 HORIZON = 64  # votes looked ahead where there is no formula; an item that needs more is as good as hopeless
 
 
-class Requirement(ABC, BaseModel):
+class Requirement(Member, ABC):
     """When an item's answer is good enough to stop."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    kind: str
 
     @property
     def by_votes_alone(self) -> bool:

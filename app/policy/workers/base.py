@@ -5,9 +5,10 @@ from typing import Annotated, ClassVar
 
 import numpy as np
 import numpy.typing as npt
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from app.policy.belief import Array, Belief, Facts, Mask, State
+from app.policy.member import Member
 
 PseudoAnswers = Annotated[float, Field(gt=0, le=10_000)]
 SkillPrior = Annotated[
@@ -16,12 +17,9 @@ SkillPrior = Annotated[
 ]
 
 
-class WorkerModel(ABC, BaseModel):
+class WorkerModel(Member, ABC):
     """What a worker's vote tells, and what it told about the worker. Skills are rows of numbers, one per worker."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    kind: str
     tells_classes_apart: ClassVar[bool] = False  # a worker may be better at one class than at another
     scores_finished_items: ClassVar[bool] = False  # skill is judged by the final labels of items, through `score`
 
