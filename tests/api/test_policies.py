@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from sqlalchemy import text
 
+from app.domain import Decision, Verdict
 from app.policy.belief import Facts, State
 from app.policy.catalog import catalog
 from app.policy.engine import Engine
@@ -99,6 +100,7 @@ class Replay:
         }
         self.states: dict[int, State] = {number: engine.initial(facts) for number, facts in self.facts.items()}
         self.skills: dict[str, np.ndarray] = {}
+        self.closed: dict[int, Verdict] = {}
         self.voters: dict[int, list[tuple[str, int]]] = {number: [] for number in self.facts}
 
     def answer(self, number: int, worker: str, label: int):
@@ -106,7 +108,11 @@ class Replay:
         state, learned = self.engine.learn(self.states[number], self.facts[number], skill[None, :], np.array([label]))
         self.states[number], self.skills[worker] = state, learned[0]
         self.voters[number].append((worker, label))
+        if number in self.closed:  # an answer under a lease that was out when the item closed; its verdict stands
+            return self.closed[number]
         verdict = self.engine.verdict(self.engine.judge(state, self.facts[number]), 0)
+        if verdict.decision is not Decision.CONTINUE:
+            self.closed[number] = verdict
         if verdict.label is not None:
             for voter, vote in self.voters[number]:
                 agreed = np.array([vote == verdict.label])
