@@ -20,6 +20,8 @@ class AssignmentState(StrEnum):
     LIVE = "live"
     ANSWERED = "answered"
     EXPIRED = "expired"
+    RELEASED = "released"
+    SKIPPED = "skipped"
 
 
 class Decision(StrEnum):
@@ -33,6 +35,7 @@ STATE_AFTER = {
     Decision.STOP: ItemState.RESOLVED,
     Decision.GIVE_UP: ItemState.GIVEN_UP,
 }
+DECISION_OF = {state: decision for decision, state in STATE_AFTER.items()}
 
 
 @dataclass(frozen=True, slots=True)

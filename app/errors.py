@@ -10,6 +10,8 @@
     ├── AnswerConflict          409 answer-conflict
     ├── ItemClosed              409 item-closed
     ├── BudgetExhausted         409 budget-exhausted
+    ├── LeaseExpired            409 lease-expired
+    ├── AssignmentEnded         409 assignment-ended
     ├── InvalidInput            422 invalid-input
     └── Unavailable             503 unavailable
 
@@ -95,6 +97,18 @@ class BudgetExhausted(SufficeError):
     """The job's budget does not cover this answer."""
 
     status, code = 409, "budget-exhausted"
+
+
+class LeaseExpired(SufficeError):
+    """The lease has expired."""
+
+    status, code = 409, "lease-expired"
+
+
+class AssignmentEnded(SufficeError):
+    """The assignment was answered or given back before."""
+
+    status, code = 409, "assignment-ended"
 
 
 class InvalidInput(SufficeError):

@@ -10,7 +10,7 @@ import structlog
 from fastapi import FastAPI
 from sqlalchemy.exc import DBAPIError
 
-from app.api import answers, catalog, docs, health, items, jobs, next, problems, results  # noqa: A004  named by its noun
+from app.api import answers, assignments, catalog, docs, health, items, jobs, next, problems, results  # noqa: A004  named by its noun
 from app.api.dependencies import Clock
 from app.api.request_log import RequestLog, configure_logs
 from app.errors import StartupError, SufficeError
@@ -54,7 +54,7 @@ def create_app(settings: Settings | None = None, clock: Clock = _utc_now) -> Fas
     app.state.database = create_engine(settings.database_url, settings.database_connections)
     problems.install(app)
     docs.install(app)
-    for module in (jobs, items, next, answers, results, catalog, health):
+    for module in (jobs, items, next, assignments, answers, results, catalog, health):
         app.include_router(module.router)
     app.add_middleware(RequestLog)
     return app

@@ -5,13 +5,15 @@ from uuid import uuid4
 
 from fastapi import APIRouter, Response
 
+from app.api.cursors import Cursor, Limit, after_job, cursor_of
 from app.api.dependencies import Database, JobId, Now
 from app.api.problems import documented
-from app.api.schemas import ItemCounts, JobIn, JobOut
+from app.api.schemas import ItemCounts, JobIn, JobOut, JobsOut
 from app.errors import InvalidInput, JobUnknown, Unavailable
 from app.policy.rules import Rules
 from app.store.jobs import Job
 from app.use_cases.create_job import create_job
+from app.use_cases.manage_jobs import list_jobs, pause_job, remove_job
 from app.use_cases.read_job import read_job
 
 router = APIRouter(prefix="/v1/jobs", tags=["jobs"])
@@ -37,6 +39,14 @@ async def post_job(body: JobIn, response: Response, database: Database, now: Now
     return _shown(job)
 
 
+@router.get("", summary="List jobs", responses=documented(InvalidInput, Unavailable))
+async def get_jobs(database: Database, cursor: Cursor = None, limit: Limit = 100) -> JobsOut:
+    """Find a job again, newest first; each with the same status that its own address gives."""
+    page = await list_jobs(database, after=after_job(cursor), most=limit)
+    following = None if page.next_after is None else cursor_of(page.next_after[0].isoformat(), page.next_after[1])
+    return JobsOut(jobs=[_shown(job) for job in page.jobs], next_cursor=following)
+
+
 @router.get("/{job}", summary="See how a job stands", responses=documented(JobUnknown, InvalidInput, Unavailable))
 async def get_job(job_id: JobId, database: Database) -> JobOut:
     """Use it to watch a job: what was spent and reserved, how many items are done, how complete the rest is.
@@ -44,6 +54,26 @@ async def get_job(job_id: JobId, database: Database) -> JobOut:
     `spent + reserved` never passes `budget`. Reading it costs the same for ten items and for ten million.
     """
     return _shown(await read_job(database, job_id))
+
+
+@router.post("/{job}/pause", summary="Pause a job", responses=documented(JobUnknown, InvalidInput, Unavailable))
+async def post_pause(job_id: JobId, database: Database) -> JobOut:
+    """Hand out nothing more for now: `next` says `stop`, `job-paused`. What is out may still be answered."""
+    return _shown(await pause_job(database, job_id, paused=True))
+
+
+@router.post("/{job}/resume", summary="Resume a job", responses=documented(JobUnknown, InvalidInput, Unavailable))
+async def post_resume(job_id: JobId, database: Database) -> JobOut:
+    """Go on with a paused job. Resuming one that runs changes nothing."""
+    return _shown(await pause_job(database, job_id, paused=False))
+
+
+@router.delete(
+    "/{job}", status_code=204, summary="Delete a job", responses=documented(JobUnknown, InvalidInput, Unavailable)
+)
+async def delete_job(job_id: JobId, database: Database) -> None:
+    """Remove a job for good, with its items, assignments and answers. There is no way back: export results first."""
+    await remove_job(database, job_id)
 
 
 def _shown(job: Job) -> JobOut:

@@ -1,6 +1,6 @@
 """Work for workers over HTTP."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Body, Response
 
@@ -40,12 +40,17 @@ async def post_next(
 
 
 def _shown(held: HeldLease) -> AssignmentOut:
-    return AssignmentOut(
-        id=str(held.lease.assignment_id),
-        item=held.key,
-        payload=held.payload,
-        worker=held.lease.worker,
-        cost=held.lease.cost,
-        expires_at=held.lease.expires_at,
-        why=Why(**held.lease.why),
-    )
+    return AssignmentOut(**seen(held))
+
+
+def seen(held: HeldLease) -> dict[str, Any]:
+    """An assignment's fields on the wire."""
+    return {
+        "id": str(held.lease.assignment_id),
+        "item": held.key,
+        "payload": held.payload,
+        "worker": held.lease.worker,
+        "cost": held.lease.cost,
+        "expires_at": held.lease.expires_at,
+        "why": Why(**held.lease.why),
+    }

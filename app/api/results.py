@@ -1,22 +1,21 @@
 """Results over HTTP."""
 
-from base64 import b64decode, urlsafe_b64encode
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query
 from pydantic import TypeAdapter
 
+from app.api.cursors import Cursor, Limit, after_number, cursor_of
 from app.api.dependencies import Database, JobId, Recent
 from app.api.problems import documented
 from app.api.schemas import ReasonOut, ResultOut, ResultsOut
 from app.domain import ItemState
-from app.errors import FieldError, InvalidInput, JobUnknown, Unavailable
+from app.errors import InvalidInput, JobUnknown, Unavailable
 from app.policy.aggregation import AnyAggregation
 from app.use_cases.read_results import read_results
 
 router = APIRouter(prefix="/v1/jobs/{job}/results", tags=["results"])
 
-_CURSOR_BYTES = 8
 _AGGREGATION: TypeAdapter[AnyAggregation] = TypeAdapter(AnyAggregation)
 
 AggregationKind = Literal["majority", "weighted", "one-coin", "dawid-skene", "glad", "kos"]
@@ -31,8 +30,8 @@ async def get_results(
         AggregationKind | None, Query(description="Label by this instead of the job's own aggregation")
     ] = None,
     state: Annotated[ItemState | None, Query(description="Only items in this state")] = None,
-    cursor: Annotated[str | None, Query(max_length=64, description="`next_cursor` of the page before")] = None,
-    limit: Annotated[int, Query(ge=1, le=1000, description="Items on a page")] = 100,
+    cursor: Cursor = None,
+    limit: Limit = 100,
 ) -> ResultsOut:
     """Get the labels with how sure they are, at any time: open items come with what is known so far.
 
@@ -40,7 +39,7 @@ async def get_results(
     """
     chosen = None if aggregation is None else _AGGREGATION.validate_python({"kind": aggregation})
     page = await read_results(
-        database, fits, job_id, aggregation=chosen, state=state, after=_position(cursor), most=limit
+        database, fits, job_id, aggregation=chosen, state=state, after=after_number(cursor), most=limit
     )
     return ResultsOut(
         results=[
@@ -54,25 +53,5 @@ async def get_results(
             )
             for result in page.results
         ],
-        next_cursor=None if page.next_after is None else _cursor(page.next_after),
+        next_cursor=None if page.next_after is None else cursor_of(page.next_after),
     )
-
-
-def _cursor(position: int) -> str:
-    return urlsafe_b64encode(position.to_bytes(_CURSOR_BYTES, "big")).decode()
-
-
-def _position(cursor: str | None) -> int:
-    if cursor is None:
-        return 0
-    try:
-        raw = b64decode(cursor, altchars=b"-_", validate=True)
-    except ValueError:
-        raw = b""
-    position = int.from_bytes(raw, "big")
-    if len(raw) != _CURSOR_BYTES or position >= 2**63:
-        raise InvalidInput(
-            "The cursor is not one that a page of results gave",
-            errors=(FieldError("?cursor", "Must be the `next_cursor` of an earlier page"),),
-        )
-    return position

@@ -18,7 +18,7 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
-from app.domain import ItemState, JobState
+from app.domain import AssignmentState, ItemState, JobState
 from app.policy.rules import Rules
 from app.policy.text import Key
 
@@ -117,6 +117,11 @@ class JobOut(Rules, JobNames):  # in this order, so that the names come first on
     completeness: Annotated[float, Field(ge=0, le=1, description="Mean expected completeness of the items")]
 
 
+class JobsOut(BaseModel):
+    jobs: list[JobOut]
+    next_cursor: Annotated[str | None, Field(description="Give it as `cursor` to get the next page; null: the end")]
+
+
 # --- items
 
 
@@ -144,6 +149,44 @@ ITEMS_EXAMPLE = [
 class ItemsAdded(BaseModel):
     added: int
     unchanged: Annotated[int, Field(description="Keys that were there before with the same content")]
+
+
+class AnswerSeen(BaseModel):
+    """An answer as the item's story tells it."""
+
+    worker: str | None
+    label: str
+    cost: AmountOut
+    late: bool
+    counted: bool
+    answered_at: datetime
+    verdict: Annotated[Literal["continue", "stop", "give_up"], Field(description="What it led to")]
+    reason: ReasonOut
+
+
+class ItemOut(BaseModel):
+    key: str
+    payload: JsonValue
+    cost: AmountOut
+    state: ItemState
+    votes: dict[str, int]
+    label: Annotated[str | None, Field(description="Once it is resolved")]
+    confidence: Annotated[float, Field(ge=0, le=1)]
+    priority: Annotated[float, Field(description="What one more label is worth; the highest open one is next")]
+    in_flight: Annotated[int, Field(description="Answers that are out")]
+    wanted: Annotated[int, Field(description="How many answers may be out at once")]
+    verdict: Literal["continue", "stop", "give_up"]
+    reason: ReasonOut
+
+
+class ItemStory(ItemOut):
+    posterior: Annotated[dict[str, float], Field(description="How likely each label is the right one")]
+    answers: Annotated[list[AnswerSeen], Field(description="In the order in which they were committed")]
+
+
+class ItemsOut(BaseModel):
+    items: list[ItemOut]
+    next_cursor: Annotated[str | None, Field(description="Give it as `cursor` to get the next page; null: the end")]
 
 
 # --- next
@@ -182,6 +225,23 @@ class NextOut(BaseModel):
     reason: ReasonOut
     retry_after: Annotated[int | None, Field(description="Seconds, with `wait`")]
     assignments: list[AssignmentOut]
+
+
+class AssignmentSeen(AssignmentOut):
+    state: AssignmentState
+
+
+class AssignmentsOut(BaseModel):
+    assignments: list[AssignmentSeen]
+    next_cursor: Annotated[str | None, Field(description="Give it as `cursor` to get the next page; null: the end")]
+
+
+class ExtendIn(Request):
+    model_config = ConfigDict(json_schema_extra={"examples": [{"seconds": 600}]})
+
+    seconds: Annotated[
+        int | None, Field(ge=1, le=30 * 24 * 3600, description="From now on; by default the job's `lease_seconds`")
+    ] = None
 
 
 # --- answers

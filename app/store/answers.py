@@ -49,8 +49,10 @@ async def answers_by_pair(connection: AsyncConnection, job_id: UUID, wanted: Col
 
 
 async def answers_on_items(connection: AsyncConnection, job_id: UUID, item_ids: Collection[int]) -> list[Answer]:
+    """All answers on these items, in the order of commit."""
     wanted = answer.c.item_id == func.any(bindparam("items", list(item_ids), ARRAY(BigInteger)))
-    return _answers(await connection.execute(select(*_ANSWER).where(answer.c.job_id == job_id, wanted)))
+    query = select(*_ANSWER).where(answer.c.job_id == job_id, wanted).order_by(answer.c.answer_id)
+    return _answers(await connection.execute(query))
 
 
 async def ballots_of(connection: AsyncConnection, job_id: UUID) -> list[tuple[int, str | None, int]]:

@@ -7,7 +7,7 @@ from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import BigInteger, CursorResult, and_, bindparam, func, literal_column, select, update
+from sqlalchemy import BigInteger, CursorResult, Select, and_, bindparam, func, literal_column, select, update
 from sqlalchemy.dialects.postgresql import ARRAY, insert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -40,16 +40,18 @@ class HeldLease:
 
 
 _LEASE = [column for column in assignment.c if column.name != "job_id"]
+_WITH_ITEM = select(*_LEASE, item.c.key, item.c.payload).join(
+    item, and_(item.c.job_id == assignment.c.job_id, item.c.item_id == assignment.c.item_id)
+)
 
 
 async def live_leases_of(connection: AsyncConnection, job_id: UUID, worker: str) -> list[HeldLease]:
     """What a worker holds, oldest first."""
-    query = (
-        select(*_LEASE, item.c.key, item.c.payload)
-        .join(item, and_(item.c.job_id == assignment.c.job_id, item.c.item_id == assignment.c.item_id))
-        .where(assignment.c.job_id == job_id, assignment.c.worker == worker, _LIVE)
-        .order_by(assignment.c.leased_at, assignment.c.assignment_id)
-    )
+    query = _WITH_ITEM.where(assignment.c.job_id == job_id, assignment.c.worker == worker, _LIVE)
+    return await _held(connection, query.order_by(assignment.c.leased_at, assignment.c.assignment_id))
+
+
+async def _held(connection: AsyncConnection, query: Select[Any]) -> list[HeldLease]:
     held = []
     for row in (await connection.execute(query)).mappings():
         values: dict[str, Any] = dict(row)
@@ -85,6 +87,41 @@ async def mark_answered(connection: AsyncConnection, job_id: UUID, numbers: Coll
             .where(assignment.c.job_id == job_id, assignment.c.assignment_id.in_(list(numbers)))
             .values(state=AssignmentState.ANSWERED)
         )
+
+
+async def end_lease(connection: AsyncConnection, job_id: UUID, number: int, *, state: AssignmentState) -> None:
+    wanted = (assignment.c.job_id == job_id, assignment.c.assignment_id == number)
+    await connection.execute(update(assignment).where(*wanted).values(state=state))
+
+
+async def extend_lease(connection: AsyncConnection, job_id: UUID, number: int, *, until: datetime) -> None:
+    wanted = (assignment.c.job_id == job_id, assignment.c.assignment_id == number)
+    await connection.execute(update(assignment).where(*wanted).values(expires_at=until))
+
+
+async def lease_with_item(connection: AsyncConnection, job_id: UUID, number: int) -> HeldLease | None:
+    found = await _held(
+        connection, _WITH_ITEM.where(assignment.c.job_id == job_id, assignment.c.assignment_id == number)
+    )
+    return found[0] if found else None
+
+
+async def page_of_leases(
+    connection: AsyncConnection,
+    job_id: UUID,
+    *,
+    state: AssignmentState | None,
+    worker: str | None,
+    after: int,
+    most: int,
+) -> list[HeldLease]:
+    """Assignments in the order in which they were first given, from behind `after`."""
+    query = _WITH_ITEM.where(assignment.c.job_id == job_id, assignment.c.assignment_id > after)
+    if state is not None:
+        query = query.where(assignment.c.state == state)
+    if worker is not None:
+        query = query.where(assignment.c.worker == worker)
+    return await _held(connection, query.order_by(assignment.c.assignment_id).limit(most))
 
 
 async def expire_leases(connection: AsyncConnection, job_id: UUID, now: datetime) -> list[tuple[int, Decimal]]:

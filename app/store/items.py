@@ -202,7 +202,7 @@ def _has_room() -> ColumnElement[bool]:
 
 
 def _new_to(worker: str | None) -> ColumnElement[bool]:
-    """Neither answered by this worker nor out to this worker; an expired lease may be given again."""
+    """Not answered, held or skipped by this worker; what expired or was given back may be given again."""
     if worker is None:
         return true()
     answered = exists().where(
@@ -212,7 +212,7 @@ def _new_to(worker: str | None) -> ColumnElement[bool]:
         assignment.c.job_id == item.c.job_id,
         assignment.c.item_id == item.c.item_id,
         assignment.c.worker == worker,
-        assignment.c.state == AssignmentState.LIVE,
+        assignment.c.state.in_([AssignmentState.LIVE, AssignmentState.SKIPPED]),
     )
     return and_(~answered, ~leased)
 

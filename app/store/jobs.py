@@ -6,7 +6,7 @@ from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import RowMapping, insert, select, update
+from sqlalchemy import RowMapping, delete, insert, literal, select, tuple_, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.domain import JobState
@@ -22,6 +22,7 @@ class Job:
     name: str | None
     rules: Rules
     lease_duration: timedelta
+    paused: bool = False
     budget: Decimal | None
     spent: Decimal = Decimal(0)
     reserved: Decimal = Decimal(0)
@@ -53,7 +54,9 @@ class Job:
 
     @property
     def state(self) -> JobState:
-        return JobState.DONE if self.items and not self.open else JobState.RUNNING
+        if self.items and not self.open:
+            return JobState.DONE
+        return JobState.PAUSED if self.paused else JobState.RUNNING
 
     @property
     def completeness(self) -> float:
@@ -84,6 +87,23 @@ async def lock_job(connection: AsyncConnection, job_id: UUID) -> Job:
 async def save_ledger(connection: AsyncConnection, changed: Job) -> None:
     """Write back the money and the counters of a job that this transaction has locked."""
     await connection.execute(update(job).where(job.c.job_id == changed.job_id).values(_ledger(changed)))
+
+
+async def set_paused(connection: AsyncConnection, job_id: UUID, *, paused: bool) -> None:
+    await connection.execute(update(job).where(job.c.job_id == job_id).values(paused=paused))
+
+
+async def delete_job(connection: AsyncConnection, job_id: UUID) -> None:
+    """With all that belongs to it."""
+    await connection.execute(delete(job).where(job.c.job_id == job_id))
+
+
+async def page_of_jobs(connection: AsyncConnection, *, after: tuple[datetime, UUID] | None, most: int) -> list[Job]:
+    """Jobs, newest first, from behind `after`."""
+    query = select(job).order_by(job.c.created_at.desc(), job.c.job_id.desc()).limit(most)
+    if after is not None:
+        query = query.where(tuple_(job.c.created_at, job.c.job_id) < tuple_(*map(literal, after)))
+    return [_job(row) for row in (await connection.execute(query)).mappings()]
 
 
 async def _load(connection: AsyncConnection, job_id: UUID, *, lock: bool) -> Job:

@@ -18,6 +18,7 @@ from sqlalchemy import (
     Text,
     UniqueConstraint,
     Uuid,
+    false,
     text,
 )
 from sqlalchemy.dialects.postgresql import JSONB
@@ -41,6 +42,7 @@ job = Table(
     Column("name", Text),
     Column("rules", JSONB, nullable=False),
     Column("lease_seconds", Integer, nullable=False),
+    Column("paused", Boolean, nullable=False, server_default=false()),
     Column("budget", Numeric),
     Column("spent", Numeric, nullable=False, server_default=ZERO),
     Column("reserved", Numeric, nullable=False, server_default=ZERO),
@@ -117,7 +119,7 @@ assignment = Table(
     # One row per item and worker, ever: a lease that expired is renewed in place, never doubled.
     UniqueConstraint("job_id", "item_id", "worker"),
     ForeignKeyConstraint(["job_id", "item_id"], ["item.job_id", "item.item_id"], ondelete="CASCADE"),
-    CheckConstraint("state IN ('live', 'answered', 'expired')", name="state_is_known"),
+    CheckConstraint("state IN ('live', 'answered', 'expired', 'released', 'skipped')", name="state_is_known"),
     CheckConstraint("cost >= 0", name="cost_is_not_negative"),
     CheckConstraint("expires_at > leased_at", name="lease_lasts"),
     Index("ix_assignment_live_by_expiry", "job_id", "expires_at", postgresql_where=text("state = 'live'")),

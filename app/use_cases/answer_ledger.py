@@ -31,9 +31,12 @@ class Submission:
 
     @property
     def number(self) -> int | None:
-        """The assignment's number; None where there is none, or where it can be nobody's."""
-        name = self.assignment or ""
-        return int(name) if name.isascii() and name.isdecimal() and len(name) <= _LONGEST_NUMBER else None
+        return assignment_number(self.assignment or "")
+
+
+def assignment_number(name: str) -> int | None:
+    """The number that an assignment's id stands for; None where it can be nobody's."""
+    return int(name) if name.isascii() and name.isdecimal() and len(name) <= _LONGEST_NUMBER else None
 
 
 @dataclass

@@ -35,6 +35,8 @@ async def assign_next(database: AsyncEngine, job_id: UUID, *, worker: str | None
     """What the worker holds comes first, then new leases up to `count`."""
     async with database.begin() as connection:
         job = await release_expired(connection, await lock_job(connection, job_id), now)
+        if job.paused:
+            return Next("stop", Reason("job-paused", "The job is paused; what is out may still be answered"))
         held = await live_leases_of(connection, job_id, worker) if worker is not None else []
         chosen = await _affordable_items(connection, job, worker, count - len(held))
         fresh = await _lease(connection, job, chosen, worker, now)

@@ -9,7 +9,7 @@ from uuid import UUID
 import numpy as np
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from app.domain import STATE_AFTER, AssignmentState, Decision, ItemState, Reason, Verdict
+from app.domain import DECISION_OF, AssignmentState, Decision, ItemState, Reason, Verdict
 from app.errors import (
     AnswerConflict,
     AssignmentUnknown,
@@ -28,8 +28,6 @@ from app.store.jobs import Job, lock_job
 from app.use_cases.answer_ledger import Ledger, Submission, Who, open_ledger, write_back
 from app.use_cases.release_expired import release_expired
 from app.use_cases.standing import Known, facts_of, judge_one, state_of
-
-_DECISION_OF = {state: decision for decision, state in STATE_AFTER.items()}
 
 
 @dataclass(frozen=True)
@@ -178,7 +176,7 @@ def _count(ledger: Ledger, vote: _Vote) -> tuple[Item, Verdict]:
     standing, verdict = judge_one(engine, state, known)
     if before.state is not ItemState.OPEN:
         standing = replace(before, votes=standing.votes, evidence=standing.evidence)
-        verdict = Verdict(_DECISION_OF[before.state], before.reason, before.label)
+        verdict = Verdict(DECISION_OF[before.state], before.reason, before.label)
     return replace(after, standing=standing), verdict
 
 

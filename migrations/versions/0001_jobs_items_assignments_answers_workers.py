@@ -17,6 +17,7 @@ def upgrade() -> None:
         sa.Column("name", sa.Text(), nullable=True),
         sa.Column("rules", postgresql.JSONB(astext_type=sa.Text()), nullable=False),
         sa.Column("lease_seconds", sa.Integer(), nullable=False),
+        sa.Column("paused", sa.Boolean(), server_default=sa.text("false"), nullable=False),
         sa.Column("budget", sa.Numeric(), nullable=True),
         sa.Column("spent", sa.Numeric(), server_default=sa.text("0"), nullable=False),
         sa.Column("reserved", sa.Numeric(), server_default=sa.text("0"), nullable=False),
@@ -120,7 +121,9 @@ def upgrade() -> None:
         sa.Column("leased_at", sa.DateTime(timezone=True), nullable=False),
         sa.Column("expires_at", sa.DateTime(timezone=True), nullable=False),
         sa.Column("why", postgresql.JSONB(astext_type=sa.Text()), nullable=False),
-        sa.CheckConstraint("state IN ('live', 'answered', 'expired')", name=op.f("ck_assignment_state_is_known")),
+        sa.CheckConstraint(
+            "state IN ('live', 'answered', 'expired', 'released', 'skipped')", name=op.f("ck_assignment_state_is_known")
+        ),
         sa.CheckConstraint("cost >= 0", name=op.f("ck_assignment_cost_is_not_negative")),
         sa.CheckConstraint("expires_at > leased_at", name=op.f("ck_assignment_lease_lasts")),
         sa.ForeignKeyConstraint(
