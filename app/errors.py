@@ -12,6 +12,7 @@
     ├── BudgetExhausted         409 budget-exhausted
     ├── LeaseExpired            409 lease-expired
     ├── AssignmentEnded         409 assignment-ended
+    ├── TooLarge                413 too-large
     ├── InvalidInput            422 invalid-input
     └── Unavailable             503 unavailable
 
@@ -109,6 +110,12 @@ class AssignmentEnded(SufficeError):
     """The assignment was answered or given back before."""
 
     status, code = 409, "assignment-ended"
+
+
+class TooLarge(SufficeError):
+    """The body of the request is too large."""
+
+    status, code = 413, "too-large"
 
 
 class InvalidInput(SufficeError):

@@ -11,6 +11,7 @@ from fastapi import FastAPI
 from sqlalchemy.exc import DBAPIError
 
 from app.api import answers, assignments, catalog, docs, health, items, jobs, next, problems, results  # noqa: A004  named by its noun
+from app.api.body_limit import BodyLimit
 from app.api.dependencies import Clock
 from app.api.request_log import RequestLog, configure_logs
 from app.errors import StartupError, SufficeError
@@ -56,6 +57,7 @@ def create_app(settings: Settings | None = None, clock: Clock = _utc_now) -> Fas
     docs.install(app)
     for module in (jobs, items, next, assignments, answers, results, catalog, health):
         app.include_router(module.router)
+    app.add_middleware(BodyLimit, most=settings.max_body_bytes)
     app.add_middleware(RequestLog)
     return app
 

@@ -15,6 +15,7 @@ from app.errors import (
     JobUnknown,
     LabelUnknown,
     SufficeError,
+    TooLarge,
     Unavailable,
 )
 from app.use_cases.answer_ledger import Submission
@@ -31,6 +32,7 @@ _REFUSALS = documented(
     BudgetExhausted,
     InvalidInput,
     LabelUnknown,
+    TooLarge,
     Unavailable,
 )
 

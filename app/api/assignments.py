@@ -11,7 +11,7 @@ from app.api.next import seen
 from app.api.problems import documented
 from app.api.schemas import AssignmentSeen, AssignmentsOut, ExtendIn
 from app.domain import AssignmentState
-from app.errors import AssignmentEnded, AssignmentUnknown, InvalidInput, JobUnknown, LeaseExpired, Unavailable
+from app.errors import AssignmentEnded, AssignmentUnknown, InvalidInput, JobUnknown, LeaseExpired, TooLarge, Unavailable
 from app.policy.text import Key
 from app.store.assignments import HeldLease
 from app.use_cases.answer_ledger import assignment_number
@@ -20,7 +20,9 @@ from app.use_cases.read_assignments import read_assignments
 
 router = APIRouter(prefix="/v1/jobs/{job}/assignments", tags=["work"])
 
-_REFUSALS = documented(JobUnknown, AssignmentUnknown, LeaseExpired, AssignmentEnded, InvalidInput, Unavailable)
+_REFUSALS = documented(
+    JobUnknown, AssignmentUnknown, LeaseExpired, AssignmentEnded, InvalidInput, TooLarge, Unavailable
+)
 
 
 def _number(

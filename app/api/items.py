@@ -19,7 +19,7 @@ from app.api.schemas import (
     ReasonOut,
 )
 from app.domain import DECISION_OF, ItemState
-from app.errors import InvalidInput, ItemConflict, ItemUnknown, JobUnknown, LabelUnknown, Unavailable
+from app.errors import InvalidInput, ItemConflict, ItemUnknown, JobUnknown, LabelUnknown, TooLarge, Unavailable
 from app.store.items import Item
 from app.store.jobs import Job
 from app.use_cases.add_items import ItemDraft, add_items
@@ -32,7 +32,7 @@ router = APIRouter(prefix="/v1/jobs/{job}/items", tags=["items"])
     "",
     status_code=201,
     summary="Add items",
-    responses=documented(JobUnknown, InvalidInput, LabelUnknown, ItemConflict, Unavailable),
+    responses=documented(JobUnknown, InvalidInput, LabelUnknown, ItemConflict, TooLarge, Unavailable),
 )
 async def post_items(
     job_id: JobId,

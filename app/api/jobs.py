@@ -9,7 +9,7 @@ from app.api.cursors import Cursor, Limit, after_job, cursor_of
 from app.api.dependencies import Database, JobId, Now
 from app.api.problems import documented
 from app.api.schemas import ItemCounts, JobIn, JobOut, JobsOut
-from app.errors import InvalidInput, JobUnknown, Unavailable
+from app.errors import InvalidInput, JobUnknown, TooLarge, Unavailable
 from app.policy.rules import Rules
 from app.store.jobs import Job
 from app.use_cases.create_job import create_job
@@ -19,7 +19,7 @@ from app.use_cases.read_job import read_job
 router = APIRouter(prefix="/v1/jobs", tags=["jobs"])
 
 
-@router.post("", status_code=201, summary="Create a job", responses=documented(InvalidInput, Unavailable))
+@router.post("", status_code=201, summary="Create a job", responses=documented(InvalidInput, TooLarge, Unavailable))
 async def post_job(body: JobIn, response: Response, database: Database, now: Now) -> JobOut:
     """Start here: say which labels there are, what all answers may cost and when an answer is good enough.
 

@@ -7,14 +7,16 @@ from fastapi import APIRouter, Body, Response
 from app.api.dependencies import Database, JobId, Now
 from app.api.problems import documented
 from app.api.schemas import AssignmentOut, NextIn, NextOut, ReasonOut, Why
-from app.errors import InvalidInput, JobUnknown, Unavailable
+from app.errors import InvalidInput, JobUnknown, TooLarge, Unavailable
 from app.store.assignments import HeldLease
 from app.use_cases.assign_next import assign_next
 
 router = APIRouter(prefix="/v1/jobs/{job}/next", tags=["work"])
 
 
-@router.post("", summary="Get the next items for a worker", responses=documented(JobUnknown, InvalidInput, Unavailable))
+@router.post(
+    "", summary="Get the next items for a worker", responses=documented(JobUnknown, InvalidInput, TooLarge, Unavailable)
+)
 async def post_next(
     job_id: JobId,
     response: Response,

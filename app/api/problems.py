@@ -13,11 +13,11 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 from starlette.exceptions import HTTPException
 
 from app.api.schemas import FieldProblem, Problem
-from app.errors import FieldError, InvalidInput, SufficeError, Unavailable
+from app.errors import FieldError, InvalidInput, SufficeError, TooLarge, Unavailable
 
 log = structlog.get_logger()
 
-_PROTOCOL_CODES = {404: "not-found", 405: "method-not-allowed", 400: "bad-request", 413: "too-large"}
+_PROTOCOL_CODES = {404: "not-found", 405: "method-not-allowed", 400: "bad-request", 413: TooLarge.code}
 
 
 class ProblemResponse(JSONResponse):

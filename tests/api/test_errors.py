@@ -6,6 +6,9 @@ import httpx
 import pytest
 from fastapi import FastAPI
 
+from app.main import create_app
+from app.settings import Settings
+
 JOB = {"labels": ["cat", "dog"], "budget": "10"}
 
 
@@ -178,6 +181,23 @@ async def test_bad_queries_name_the_parameter(new_job, client, query, pointer):
     job = await new_job()
     problem = assert_problem(await client.get(f"{job.path}/results", params=query), 422, "invalid-input")
     assert problem["errors"][0]["pointer"] == pointer
+
+
+async def test_a_body_that_is_too_large_is_refused(database_url):
+    """Also where it comes in pieces and no header says how long it will be."""
+    app = create_app(Settings(database_url=database_url, max_body_bytes=2000, log_level="error"))
+
+    async def pieces():
+        for _ in range(30):
+            yield b" " * 100
+
+    async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://suffice") as client:
+        headers = {"Content-Type": "application/json"}
+        for content in (b" " * 2001, pieces()):
+            assert_problem(await client.post("/v1/jobs", content=content, headers=headers), 413, "too-large")
+        body = json.dumps(JOB).encode().rjust(2000)
+        assert (await client.post("/v1/jobs", content=body, headers=headers)).status_code == 201
+    await app.state.database.dispose()
 
 
 async def test_a_bug_of_ours_is_a_500_with_the_request_id(app: FastAPI, client):
