@@ -43,7 +43,8 @@ def serve(host: str | None, port: int | None, workers: int | None) -> None:
     given = {"host": host, "port": port, "workers": workers}
     settings = _settings(**{name: value for name, value in given.items() if value is not None})
     for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, _leave)
+        if signal.getsignal(number) is not signal.SIG_IGN:  # nohup means it
+            signal.signal(number, _leave)
     try:
         with _in_one_sentence(), _listening(settings) as listener, _database(settings) as url:
             bring_up_to_date(url)
@@ -94,7 +95,8 @@ def _listening(settings: Settings) -> Iterator[socket.socket]:
     except OSError as error:
         listener.close()
         raise StartupError(
-            f"Cannot listen on {settings.host}:{settings.port} ({error.strerror}); choose another with SUFFICE_PORT"
+            f"Cannot listen on {settings.host}:{settings.port} ({error.strerror}); "
+            "choose another with SUFFICE_HOST and SUFFICE_PORT"
         ) from error
     with listener:
         yield listener

@@ -12,8 +12,8 @@ from sqlalchemy.exc import DBAPIError
 
 from app.api import answers, assignments, catalog, docs, health, items, jobs, next, problems, results  # noqa: A004  named by its noun
 from app.api.body_limit import BodyLimit
-from app.api.dependencies import Clock
 from app.api.request_log import RequestLog, configure_logs
+from app.domain import Clock
 from app.errors import StartupError, SufficeError
 from app.settings import Settings
 from app.store.database import create_engine

@@ -179,7 +179,8 @@ def test_a_taken_port_is_named(data_dir):
         port = taken.getsockname()[1]
         said = refusal(data_dir, SUFFICE_PORT=str(port))
     assert said == (
-        f"Error: Cannot listen on 127.0.0.1:{port} (Address already in use); choose another with SUFFICE_PORT."
+        f"Error: Cannot listen on 127.0.0.1:{port} (Address already in use); "
+        "choose another with SUFFICE_HOST and SUFFICE_PORT."
     )
     assert not data_dir.exists()
 
@@ -194,6 +195,7 @@ def test_an_unwritable_folder_is_named():
     ("url", "words"),
     [
         ("postgresql://me:secret@127.0.0.1:1/db", "Cannot reach the database at postgresql://me:***@127.0.0.1:1/db"),
+        ("postgresql://u:secret@127.0.0.1:notaport/x", "Cannot reach the database at DATABASE_URL"),
         ("mysql://localhost/db", "DATABASE_URL is wrong: Value error, must start with postgresql://"),
     ],
 )

@@ -2,7 +2,7 @@
 
 from fastapi import APIRouter, Request
 
-from app.api.dependencies import Database, JobId, Now
+from app.api.dependencies import Database, JobId, Time
 from app.api.problems import documented, problem_of
 from app.api.schemas import AnswerIn, AnswerOut, AnswerRefused, AnswersOut, OneOrManyAnswers, ReasonOut
 from app.errors import (
@@ -39,7 +39,7 @@ _REFUSALS = documented(
 
 @router.post("", summary="Send one answer, or many", responses=_REFUSALS)
 async def post_answers(
-    job_id: JobId, body: OneOrManyAnswers, request: Request, database: Database, now: Now
+    job_id: JobId, body: OneOrManyAnswers, request: Request, database: Database, clock: Time
 ) -> AnswerOut | AnswersOut:
     """Send what a worker said, under an `assignment` from `next` or for an `item` by a `worker`.
 
@@ -48,12 +48,12 @@ async def post_answers(
     each answer gets a result or an error of its own, in order; a late answer is taken while the item is open.
     """
     if isinstance(body, AnswerIn):
-        (outcome,) = await record_answers(database, job_id, [_submission(body, "#")], now)
+        (outcome,) = await record_answers(database, job_id, [_submission(body, "#")], clock)
         if isinstance(outcome, SufficeError):
             raise outcome
         return _told(outcome)
     submissions = [_submission(one, f"#/answers/{position}") for position, one in enumerate(body.answers)]
-    outcomes = await record_answers(database, job_id, submissions, now)
+    outcomes = await record_answers(database, job_id, submissions, clock)
     return AnswersOut(
         results=[
             AnswerRefused(error=problem_of(outcome, request.state.request_id))

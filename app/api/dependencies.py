@@ -1,17 +1,14 @@
 """What endpoints need: the database, the time, and the job that the path names."""
 
-from collections.abc import Callable
-from datetime import datetime
 from typing import Annotated
 from uuid import UUID
 
 from fastapi import Depends, Path, Request
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+from app.domain import Clock
 from app.errors import JobUnknown
 from app.use_cases.fit_answers import Fits
-
-Clock = Callable[[], datetime]
 
 ANY_JOB = "the-job-you-created-last"  # in the documentation's examples; the page at /docs puts the real id in its place
 
@@ -26,9 +23,9 @@ def _fits(request: Request) -> Fits:
     return fits
 
 
-def _now(request: Request) -> datetime:
+def _clock(request: Request) -> Clock:
     clock: Clock = request.app.state.clock
-    return clock()
+    return clock
 
 
 def _job_id(job: Annotated[str, Path(description="The job's id", json_schema_extra={"example": ANY_JOB})]) -> UUID:
@@ -40,5 +37,5 @@ def _job_id(job: Annotated[str, Path(description="The job's id", json_schema_ext
 
 Database = Annotated[AsyncEngine, Depends(_database)]
 Recent = Annotated[Fits, Depends(_fits)]
-Now = Annotated[datetime, Depends(_now)]
+Time = Annotated[Clock, Depends(_clock)]
 JobId = Annotated[UUID, Depends(_job_id)]

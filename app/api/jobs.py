@@ -6,7 +6,7 @@ from uuid import uuid4
 from fastapi import APIRouter, Response
 
 from app.api.cursors import Cursor, Limit, after_job, cursor_of
-from app.api.dependencies import Database, JobId, Now
+from app.api.dependencies import Database, JobId, Time
 from app.api.problems import documented
 from app.api.schemas import ItemCounts, JobIn, JobOut, JobsOut
 from app.errors import InvalidInput, JobUnknown, TooLarge, Unavailable
@@ -20,7 +20,7 @@ router = APIRouter(prefix="/v1/jobs", tags=["jobs"])
 
 
 @router.post("", status_code=201, summary="Create a job", responses=documented(InvalidInput, TooLarge, Unavailable))
-async def post_job(body: JobIn, response: Response, database: Database, now: Now) -> JobOut:
+async def post_job(body: JobIn, response: Response, database: Database, clock: Time) -> JobOut:
     """Start here: say which labels there are, what all answers may cost and when an answer is good enough.
 
     Only `labels` and `budget` are required. Money is exact: give amounts as strings, or as numbers with up to six
@@ -33,7 +33,7 @@ async def post_job(body: JobIn, response: Response, database: Database, now: Now
         rules=body.rules(),
         budget=body.budget,
         lease_duration=timedelta(seconds=body.lease_seconds),
-        now=now,
+        now=clock(),
     )
     response.headers["Location"] = f"/v1/jobs/{job.job_id}"
     return _shown(job)

@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Body, Response
 
-from app.api.dependencies import Database, JobId, Now
+from app.api.dependencies import Database, JobId, Time
 from app.api.problems import documented
 from app.api.schemas import AssignmentOut, NextIn, NextOut, ReasonOut, Why
 from app.errors import InvalidInput, JobUnknown, TooLarge, Unavailable
@@ -21,7 +21,7 @@ async def post_next(
     job_id: JobId,
     response: Response,
     database: Database,
-    now: Now,
+    clock: Time,
     body: Annotated[NextIn | None, Body()] = None,
 ) -> NextOut:
     """Call it when a worker is ready. Each assignment is a lease with its money reserved until `expires_at`.
@@ -30,7 +30,7 @@ async def post_next(
     Without assignments, `status` tells what to do: `wait` for `retry_after` seconds, or `stop`, and `reason` says why.
     """
     ask = body or NextIn()
-    found = await assign_next(database, job_id, worker=ask.worker, count=ask.count, now=now)
+    found = await assign_next(database, job_id, worker=ask.worker, count=ask.count, clock=clock)
     if found.retry_after is not None:
         response.headers["Retry-After"] = str(found.retry_after)
     return NextOut(

@@ -17,7 +17,11 @@ from app.errors import FieldError, InvalidInput, SufficeError, TooLarge, Unavail
 
 log = structlog.get_logger()
 
-_PROTOCOL_CODES = {404: "not-found", 405: "method-not-allowed", 400: "bad-request", 413: TooLarge.code}
+_PROTOCOL_CODES = {404: "not-found", 405: "method-not-allowed", 413: TooLarge.code}
+
+
+# Postgres is going, coming, or full: connection exceptions, shutdown, crash, starting up, too many connections.
+_NOT_NOW = ("08", "57P01", "57P02", "57P03", "53300")
 
 
 class ProblemResponse(JSONResponse):
@@ -78,6 +82,9 @@ async def _invalid(request: Request, error: Exception) -> ProblemResponse:
 
 async def _protocol(request: Request, error: Exception) -> ProblemResponse:
     assert isinstance(error, HTTPException)  # noqa: S101  as registered
+    if error.status_code == HTTPStatus.BAD_REQUEST:
+        unreadable = FieldError("#", "The body must be JSON in UTF-8, not too deep, with numbers of a sensible length")
+        return respond(request, InvalidInput("The body cannot be read", errors=(unreadable,)))
     code = _PROTOCOL_CODES.get(error.status_code, HTTPStatus(error.status_code).phrase.lower().replace(" ", "-"))
     detail = {
         404: f"There is nothing at {request.url.path}; /docs lists what there is",
@@ -99,12 +106,13 @@ async def _database(request: Request, error: Exception) -> ProblemResponse:
         raise error
     log.warning("database unavailable", error=str(error).splitlines()[0] if str(error) else type(error).__name__)
     return respond(
-        request, Unavailable("The database does not answer; nothing was changed, try again"), {"Retry-After": "1"}
+        request, Unavailable("The database does not answer at the moment; send the request again"), {"Retry-After": "1"}
     )
 
 
 def _is_lost_connection(error: DBAPIError) -> bool:
-    return error.connection_invalidated or isinstance(error.orig, OSError)
+    state = str(getattr(error.orig, "sqlstate", None) or "")
+    return error.connection_invalidated or isinstance(error.orig, OSError) or state.startswith(_NOT_NOW)
 
 
 def _field_error(error: dict[str, Any], body: Any) -> FieldError:  # noqa: ANN401  whatever was sent
@@ -112,12 +120,17 @@ def _field_error(error: dict[str, Any], body: Any) -> FieldError:  # noqa: ANN40
     if error["type"] == "json_invalid":
         cause = error.get("ctx", {}).get("error", "it cannot be parsed")
         return FieldError("#", f"The body is not JSON: {cause}, at character {path[0] if path else 0}")
-    if where == "body" and not path and isinstance(body, bytes | str):
+    if where == "body" and not path and isinstance(body, bytes):
         return FieldError("#", "The body must be JSON, sent with the header Content-Type: application/json")
     if where == "body":
         steps = _real_path(path, body, missing=error["type"] == "missing")
         return FieldError("#" + "".join(f"/{step}" for step in steps), error["msg"])
     return FieldError(f"?{'.'.join(map(str, path))}" if where == "query" else ".".join(map(str, path)), error["msg"])
+
+
+def _is_a_field(part: Any, at: Any) -> bool:  # noqa: ANN401  whatever was sent
+    """A field that was left out and has a bad default, not the name of a union's member."""
+    return isinstance(part, str) and isinstance(at, dict) and part not in {at.get("kind"), "one", "many", "[key]"}
 
 
 def _without_consequences(fields: Sequence[FieldError]) -> tuple[FieldError, ...]:
@@ -133,7 +146,7 @@ def _real_path(path: Sequence[Any], body: Any, *, missing: bool) -> list[str]:  
     for number, part in enumerate(path):
         if (isinstance(at, dict) and part in at) or (isinstance(at, list) and isinstance(part, int) and part < len(at)):
             at = at[part]
-        elif not missing or number < len(path) - 1:
+        elif number < len(path) - 1 or not (missing or _is_a_field(part, at)):
             continue
         steps.append(str(part).replace("~", "~0").replace("/", "~1"))
     return steps

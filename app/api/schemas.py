@@ -39,8 +39,13 @@ def _storable(value: JsonValue) -> JsonValue:
     return value
 
 
+def _plain(amount: Decimal) -> Decimal:
+    """Zero is zero, whatever its exponent; no other amount has room for a long one."""
+    return amount or Decimal(0)
+
+
 Json = Annotated[JsonValue, AfterValidator(_storable)]
-AmountIn = Annotated[Decimal, Field(ge=0, max_digits=18, decimal_places=6, allow_inf_nan=False)]
+AmountIn = Annotated[Decimal, Field(ge=0, max_digits=18, decimal_places=6, allow_inf_nan=False), AfterValidator(_plain)]
 CostIn = Annotated[Decimal, Field(gt=0, max_digits=18, decimal_places=6, allow_inf_nan=False)]
 AmountOut = Annotated[Decimal, PlainSerializer(lambda amount: f"{amount:f}", return_type=str)]
 

@@ -9,6 +9,7 @@ from alembic.config import Config
 from alembic.script import ScriptDirectory
 from sqlalchemy import text
 from sqlalchemy.engine import make_url
+from sqlalchemy.exc import ArgumentError
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
 from app.errors import StartupError
@@ -60,6 +61,12 @@ async def _check_reachable(url: str) -> None:
         connection = await asyncpg.connect(url, timeout=CONNECT_TIMEOUT)
     except (OSError, TimeoutError, ValueError, asyncpg.PostgresError, asyncpg.InterfaceError) as error:
         cause = str(error).splitlines()[0] if str(error) else f"no answer within {CONNECT_TIMEOUT:g} seconds"
-        shown = make_url(url).render_as_string(hide_password=True)
-        raise StartupError(f"Cannot reach the database at {shown}: {cause}") from error
+        raise StartupError(f"Cannot reach the database at {_without_password(url)}: {cause}") from error
     await connection.close()
+
+
+def _without_password(url: str) -> str:
+    try:
+        return make_url(url).render_as_string(hide_password=True)
+    except (ArgumentError, ValueError):
+        return "DATABASE_URL, which is not an address"

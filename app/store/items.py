@@ -1,5 +1,7 @@
 """Items: what is labeled, its votes, and its place in the queue."""
 
+import asyncio
+import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from decimal import Decimal
@@ -14,10 +16,9 @@ from sqlalchemy import (
     bindparam,
     exists,
     func,
-    insert,
     literal_column,
-    or_,
     select,
+    text,
     true,
     update,
 )
@@ -77,17 +78,46 @@ class NewItem:
 
 _CONTENT = [item.c[field.name] for field in fields(Content)]
 _STANDING = [item.c[field.name] for field in fields(Standing)]
+_COPIED_CONTENT = [field.name for field in fields(Content) if field.name != "payload"]
+_COPIED_STANDING = [field.name for field in fields(Standing) if field.name != "reason"]
+_COPIED = [
+    "job_id",
+    "item_id",
+    "key",
+    "tie_break",
+    "payload",
+    *_COPIED_CONTENT,
+    "reason",
+    *_COPIED_STANDING,
+]
+_MANY = 1000
 _ITEM = [item.c.item_id, item.c.key, item.c.payload, item.c.cost, item.c.prior, item.c.in_flight, *_STANDING]
 
 
 async def insert_items(connection: AsyncConnection, job_id: UUID, new: Sequence[NewItem]) -> None:
-    rows = [
-        {"job_id": job_id, "item_id": row.item_id, "key": row.key, "tie_break": row.tie_break}
-        | asdict(row.content)
-        | asdict(row.standing)
+    """Copied in, as Postgres likes it best; after many, the planner is told that the table has grown."""
+    driver = (await connection.get_raw_connection()).driver_connection
+    assert driver is not None  # noqa: S101  the connection is open
+    records = await asyncio.to_thread(_records, job_id, new)
+    await driver.copy_records_to_table("item", records=records, columns=_COPIED)
+    if len(new) >= _MANY:
+        await connection.execute(text("ANALYZE item"))
+
+
+def _records(job_id: UUID, new: Sequence[NewItem]) -> list[tuple[object, ...]]:
+    return [
+        (
+            job_id,
+            row.item_id,
+            row.key,
+            row.tie_break,
+            None if row.content.payload is None else json.dumps(row.content.payload),
+            *(getattr(row.content, name) for name in _COPIED_CONTENT),
+            json.dumps(asdict(row.standing.reason)),
+            *(getattr(row.standing, name) for name in _COPIED_STANDING),
+        )
         for row in new
     ]
-    await connection.execute(insert(item), rows)
 
 
 async def contents_by_key(connection: AsyncConnection, job_id: UUID, keys: Collection[str]) -> dict[str, Content]:
@@ -101,11 +131,17 @@ async def contents_by_key(connection: AsyncConnection, job_id: UUID, keys: Colle
 async def load_items(
     connection: AsyncConnection, job_id: UUID, *, keys: Collection[str], item_ids: Collection[int]
 ) -> list[Item]:
-    either = or_(
-        item.c.key == func.any(bindparam("keys", list(keys), ARRAY(Text))),
-        item.c.item_id == func.any(bindparam("ids", list(item_ids), ARRAY(BigInteger))),
-    )
-    return _items(await connection.execute(select(*_ITEM).where(item.c.job_id == job_id, either)))
+    """Items by key or by number, each once."""
+    found: dict[int, Item] = {}
+    # Two queries: an OR of the two is a scan of the job while the table's statistics are still young.
+    for wanted in (
+        item.c.key == func.any(bindparam("keys", list(keys), ARRAY(Text))) if keys else None,
+        item.c.item_id == func.any(bindparam("ids", list(item_ids), ARRAY(BigInteger))) if item_ids else None,
+    ):
+        if wanted is not None:
+            rows = _items(await connection.execute(select(*_ITEM).where(item.c.job_id == job_id, wanted)))
+            found |= {row.item_id: row for row in rows}
+    return list(found.values())
 
 
 async def best_open_items(
@@ -175,7 +211,11 @@ async def change_in_flight(connection: AsyncConnection, job_id: UUID, change: Ma
     )
     await connection.execute(
         update(item)
-        .where(item.c.job_id == job_id, item.c.item_id == by_item.c.item_id)
+        .where(
+            item.c.job_id == job_id,
+            item.c.item_id == by_item.c.item_id,
+            item.c.item_id == func.any(bindparam("these", list(change), ARRAY(BigInteger))),  # so that an index is used
+        )
         .values(in_flight=item.c.in_flight + by_item.c.by)
     )
 

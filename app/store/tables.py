@@ -2,6 +2,7 @@
 
 from sqlalchemy import (
     ARRAY,
+    JSON,
     BigInteger,
     Boolean,
     CheckConstraint,
@@ -40,7 +41,7 @@ job = Table(
     metadata,
     Column("job_id", Uuid, primary_key=True),
     Column("name", Text),
-    Column("rules", JSONB, nullable=False),
+    Column("rules", JSON, nullable=False),  # not JSONB, which forgets the order of the tiers
     Column("lease_seconds", Integer, nullable=False),
     Column("paused", Boolean, nullable=False, server_default=false()),
     Column("budget", Numeric),
@@ -69,7 +70,7 @@ item = Table(
     Column("job_id", Uuid, primary_key=True),
     Column("item_id", BigInteger, primary_key=True, autoincrement=False),  # 1, 2, 3 ... within the job
     Column("key", Text, nullable=False),
-    Column("payload", JSONB(none_as_null=True)),
+    Column("payload", JSON(none_as_null=True)),  # not JSONB, which changes large numbers
     Column("cost", Numeric, nullable=False),
     Column("gold", SmallInteger),
     Column("prior", ARRAY(Double)),

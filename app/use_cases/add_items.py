@@ -1,5 +1,7 @@
 """Add items to a job, all or none."""
 
+import asyncio
+import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -42,14 +44,14 @@ async def add_items(database: AsyncEngine, job_id: UUID, drafts: Sequence[ItemDr
     """Add the items whose keys are new; a key that is known must have the same content."""
     async with database.begin() as connection:
         job = await lock_job(connection, job_id)
-        contents = _contents(job, drafts)
+        contents = await asyncio.to_thread(_contents, job, drafts)
         known = await contents_by_key(connection, job_id, contents.keys())
-        _refuse_changes(job, drafts, contents, known)
+        await asyncio.to_thread(_refuse_changes, job, drafts, contents, known)
         fresh = {key: content for key, content in contents.items() if key not in known}
         if fresh:
             inverse_costs = job.inverse_costs + sum(1 / float(content.cost) for content in fresh.values())
             job = replace(job, inverse_costs=inverse_costs)
-            new = _new_items(job, fresh)
+            new = await asyncio.to_thread(_new_items, job, fresh)
             await insert_items(connection, job_id, new)
             await save_ledger(connection, _with_items(job, new))
     return Added(added=len(fresh), unchanged=len(drafts) - len(fresh))
@@ -95,7 +97,7 @@ def _refuse_changes(
     changed = [
         (position, draft.key)
         for position, draft in enumerate(drafts)
-        if known.get(draft.key, contents[draft.key]) != _content(job, draft, f"#/{position}")
+        if _differ(known.get(draft.key, contents[draft.key]), _content(job, draft, f"#/{position}"))
     ]
     if changed:
         raise ItemConflict(
@@ -106,6 +108,11 @@ def _refuse_changes(
                 for position, key in changed[:_MOST_NAMED]
             ),
         )
+
+
+def _differ(one: Content, other: Content) -> bool:
+    """By value, but in JSON `true` is not 1."""
+    return one != other or json.dumps(one.payload, sort_keys=True) != json.dumps(other.payload, sort_keys=True)
 
 
 def _new_items(job: Job, fresh: Mapping[str, Content]) -> list[NewItem]:

@@ -10,7 +10,7 @@ from uuid import UUID
 
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
-from app.domain import AssignmentState, Reason
+from app.domain import AssignmentState, Clock, Reason
 from app.store.assignments import HeldLease, Lease, live_leases_of, next_expiry, save_leases
 from app.store.items import Item, best_open_items, has_open_for, has_room_for
 from app.store.jobs import Job, lock_job, save_ledger
@@ -31,10 +31,12 @@ class Next:
     retry_after: int | None = None  # seconds
 
 
-async def assign_next(database: AsyncEngine, job_id: UUID, *, worker: str | None, count: int, now: datetime) -> Next:
+async def assign_next(database: AsyncEngine, job_id: UUID, *, worker: str | None, count: int, clock: Clock) -> Next:
     """What the worker holds comes first, then new leases up to `count`."""
     async with database.begin() as connection:
-        job = await release_expired(connection, await lock_job(connection, job_id), now)
+        job = await lock_job(connection, job_id)
+        now = clock()  # after the lock: a lease should not have been running while its worker waited
+        job = await release_expired(connection, job, now)
         if job.paused:
             return Next("stop", Reason("job-paused", "The job is paused; what is out may still be answered"))
         held = await live_leases_of(connection, job_id, worker) if worker is not None else []

@@ -1,12 +1,12 @@
 """Keep, give back or refuse an assignment before it is answered."""
 
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import timedelta
 from uuid import UUID
 
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
-from app.domain import AssignmentState
+from app.domain import AssignmentState, Clock
 from app.errors import AssignmentEnded, AssignmentUnknown, LeaseExpired
 from app.store.assignments import HeldLease, end_lease, extend_lease, lease_with_item
 from app.store.jobs import Job, lock_job, save_ledger
@@ -15,11 +15,13 @@ from app.use_cases.release_expired import release_expired
 
 
 async def extend_assignment(
-    database: AsyncEngine, job_id: UUID, number: int, *, duration: timedelta | None, now: datetime
+    database: AsyncEngine, job_id: UUID, number: int, *, duration: timedelta | None, clock: Clock
 ) -> HeldLease:
     """Hold the item for so much longer from now on, by default as long as a new lease lasts."""
     async with database.begin() as connection:
-        job = await release_expired(connection, await lock_job(connection, job_id), now)
+        job = await lock_job(connection, job_id)
+        now = clock()  # after the lock: a lease should not have been running while its worker waited
+        job = await release_expired(connection, job, now)
         held = await _find(connection, job, number)
         _refuse_unless_live(held)
         until = now + (duration or job.lease_duration)
@@ -28,11 +30,13 @@ async def extend_assignment(
 
 
 async def return_assignment(
-    database: AsyncEngine, job_id: UUID, number: int, *, state: AssignmentState, now: datetime
+    database: AsyncEngine, job_id: UUID, number: int, *, state: AssignmentState, clock: Clock
 ) -> HeldLease:
     """Give the item and its money back, as released or as skipped; what has ended before only changes its name."""
     async with database.begin() as connection:
-        job = await release_expired(connection, await lock_job(connection, job_id), now)
+        job = await lock_job(connection, job_id)
+        now = clock()  # after the lock: a lease should not have been running while its worker waited
+        job = await release_expired(connection, job, now)
         held = await _find(connection, job, number)
         if held.lease.state is AssignmentState.ANSWERED:
             raise AssignmentEnded(f"The assignment of {held.key!r} is answered")

@@ -1,7 +1,7 @@
 """Turn answers into labels, a page at a time."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from uuid import UUID
 
 import numpy as np
@@ -56,7 +56,17 @@ async def read_results(
         consensus = await fits.consensus(database, job, chosen)
         rows = [row.item_id - 1 for row in page]
         labels, chances = consensus.labels()[rows], consensus.posterior[rows]
-    return Page(_results(job, page, labels, chances), page[-1].item_id if more else None)
+    results = _results(job, page, labels, chances)
+    if aggregation is None and isinstance(chosen, Majority):
+        results = [_as_told(job, row, result) for row, result in zip(page, results, strict=True)]
+    return Page(results, page[-1].item_id if more else None)
+
+
+def _as_told(job: Job, row: Item, result: Result) -> Result:
+    """A resolved item keeps the label that its verdict gave, which may know more than the votes."""
+    if row.standing.label is None:
+        return result
+    return replace(result, label=job.rules.labels[row.standing.label], confidence=row.standing.confidence)
 
 
 def _by_votes(page: Sequence[Item]) -> tuple[Index, Array]:

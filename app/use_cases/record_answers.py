@@ -2,14 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
-from datetime import datetime
 from decimal import Decimal
 from uuid import UUID
 
 import numpy as np
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from app.domain import DECISION_OF, AssignmentState, Decision, ItemState, Reason, Verdict
+from app.domain import DECISION_OF, AssignmentState, Clock, Decision, ItemState, Reason, Verdict
 from app.errors import (
     AnswerConflict,
     AssignmentUnknown,
@@ -76,11 +75,13 @@ class _Vote:
 
 
 async def record_answers(
-    database: AsyncEngine, job_id: UUID, submissions: Sequence[Submission], now: datetime
+    database: AsyncEngine, job_id: UUID, submissions: Sequence[Submission], clock: Clock
 ) -> list[Recorded | SufficeError]:
     """Record each answer in order; one that is refused does not harm the others."""
     async with database.begin() as connection:
-        job = await release_expired(connection, await lock_job(connection, job_id), now)
+        job = await lock_job(connection, job_id)
+        now = clock()  # after the lock: a lease should not have been running while its worker waited
+        job = await release_expired(connection, job, now)
         ledger = await open_ledger(connection, job, submissions, now)
         outcomes = [_try_to_record(ledger, submission) for submission in submissions]
         await write_back(connection, ledger)
@@ -110,12 +111,18 @@ def _locate(ledger: Ledger, submission: Submission) -> tuple[Item, str | None, L
     if submission.assignment is not None:
         lease = ledger.leases.get(submission.number or 0)
         if lease is None:
-            raise AssignmentUnknown(f"The job has no assignment {submission.assignment!r}")
+            raise AssignmentUnknown(
+                f"The job has no assignment {submission.assignment!r}",
+                errors=(FieldError(f"{submission.pointer}/assignment", "Must be the id of an assignment of this job"),),
+            )
         _refuse_other_names(submission, ledger.items[lease.item_id], lease)
         return ledger.items[lease.item_id], lease.worker, lease
     item_id = ledger.item_ids.get(submission.item or "")
     if item_id is None:
-        raise ItemUnknown(f"The job has no item {submission.item!r}")
+        raise ItemUnknown(
+            f"The job has no item {submission.item!r}",
+            errors=(FieldError(f"{submission.pointer}/item", "Must be the key of an item of this job"),),
+        )
     return ledger.items[item_id], submission.worker, ledger.leases_of.get((item_id, submission.worker))
 
 

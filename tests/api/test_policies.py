@@ -162,7 +162,12 @@ async def test_the_catalog_lists_every_kind_with_schema_formula_and_paper(client
         ({"allocation": {"kind": "cvar-kg", "alpha": 0}}, "#/allocation/alpha"),
         ({"worker_model": {"kind": "one-coin", "prior": [0, 1]}}, "#/worker_model/prior/0"),
         ({"worker_model": {"kind": "spam-filter", "alpha": 0.1, "min_labels": 2}}, "#/worker_model"),
-        ({"labels": ["a", "b", "c"], "worker_model": {"kind": "two-coin"}}, "#"),
+        ({"labels": ["a", "b", "c"], "worker_model": {"kind": "two-coin"}}, "#/worker_model"),
+        ({"labels": [f"l{n}" for n in range(101)], "worker_model": {"kind": "confusion"}}, "#/worker_model"),
+        (
+            {"worker_model": {"kind": "tiers", "tiers": {"\x00": {"initial": 1, "growth": 1}}}},
+            "#/worker_model/tiers/\x00",
+        ),
         ({"aggregation": {"kind": "dawid-skene", "max_iterations": 0}}, "#/aggregation/max_iterations"),
     ],
 )

@@ -60,7 +60,7 @@ def test_progress_is_between_none_and_all(votes):
     assert (judgement.progress[0] == 0) == (sum(votes) == 0)
 
 
-@given(VOTES, st.integers(1, 20), st.integers(1, 14))
+@given(VOTES, st.integers(3, 20), st.integers(3, 14))
 def test_an_open_item_never_wants_more_than_its_limits_allow(votes, max_labels, max_votes):
     _, judgement = judged([votes], max_labels=max_labels, max_votes_per_label=max_votes)
     wanted = judgement.wanted[0]

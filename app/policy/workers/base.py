@@ -20,6 +20,7 @@ SkillPrior = Annotated[
 class WorkerModel(Member, ABC):
     """What a worker's vote tells, and what it told about the worker. Skills are rows of numbers, one per worker."""
 
+    most_labels: ClassVar[int] = 1000  # between which it can tell in reasonable time and memory
     tells_classes_apart: ClassVar[bool] = False  # a worker may be better at one class than at another
     scores_finished_items: ClassVar[bool] = False  # skill is judged by the final labels of items, through `score`
 

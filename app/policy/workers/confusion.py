@@ -31,6 +31,7 @@ class Confusion(WorkerModel):
     """
 
     kind: Literal["confusion"] = "confusion"
+    most_labels: ClassVar[int] = 100  # a worker's skill is a matrix
     tells_classes_apart: ClassVar[bool] = True
     prior: SkillPrior = (4.0, 1.0)
 

@@ -7,6 +7,7 @@ import numpy.typing as npt
 from pydantic import BaseModel, ConfigDict, Field
 
 from app.policy.belief import Array, Belief, Facts, State
+from app.policy.text import Label
 from app.policy.workers.base import WorkerModel, one_more_vote
 from app.policy.workers.counted_votes import PriorWeight, prior_votes
 
@@ -43,7 +44,7 @@ class Tiers(WorkerModel):
 
     kind: Literal["tiers"] = "tiers"
     tiers: Annotated[
-        dict[str, Tier],
+        dict[Label, Tier],
         Field(min_length=1, max_length=100, description="Tiers by name; newcomers belong to the first"),
     ] = {"average": Tier(), "good": Tier(growth=1.1), "bad": Tier(growth=0.9)}  # noqa: RUF012  pydantic copies it
     prior_weight: PriorWeight = 2.0

@@ -35,6 +35,7 @@ class TwoCoin(WorkerModel):
     """
 
     kind: Literal["two-coin"] = "two-coin"
+    most_labels: ClassVar[int] = 2
     tells_classes_apart: ClassVar[bool] = True
     prior: SkillPrior = (4.0, 1.0)
     prior_weight: PriorWeight = 2.0
