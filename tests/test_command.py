@@ -109,6 +109,27 @@ def test_what_was_acknowledged_survives_kill_nine_of_everything(data_dir):
         assert httpx.get(f"{second.url}{path}").json()["spent"] == "1"
 
 
+def test_the_database_is_started_again_when_it_is_killed(data_dir):
+    """Requests get a 503 with Retry-After for a moment, and then are served; nothing acknowledged is lost."""
+    with service(data_dir) as running:
+        job = httpx.post(f"{running.url}/v1/jobs", json=JOB).json()
+        [server] = postgres_processes(data_dir)
+        server.kill()
+        seen = set()
+        deadline = time.monotonic() + 30
+        while 200 not in seen and time.monotonic() < deadline:
+            answer = httpx.get(f"{running.url}/v1/jobs/{job['id']}")
+            seen.add(answer.status_code)
+            time.sleep(0.05)
+        assert seen <= {200, 503}
+        assert 200 in seen
+        assert answer.json() == job
+        assert httpx.get(f"{running.url}/readyz").status_code == 200
+        running.stop()
+        assert running.process.returncode == 0
+    assert postgres_processes(data_dir) == []
+
+
 def test_it_stops_though_its_database_is_recovering(data_dir):
     """PostgreSQL may sit on a fast stop while it recovers from the loss of one of its processes."""
     with service(data_dir) as running:

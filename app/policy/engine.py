@@ -11,11 +11,9 @@ from app.policy.belief import Array, Belief, Facts, IntArray, Mask, State
 from app.policy.chance import scramble
 from app.policy.completeness import progress
 from app.policy.prospect import Prospect
+from app.policy.rounding import significant
 from app.policy.rules import Rules
 from app.policy.shares import NOBODY, Index
-
-# Values that are equal on paper differ in the last bits of a float; ties must stay ties.
-_PRIORITY_DECIMALS = 12
 
 
 @dataclass(frozen=True)
@@ -79,7 +77,7 @@ class Engine:
     def priority(self, prospect: Prospect) -> Array:
         """What one more label from the prospect's worker is worth, shape (items,)."""
         circumstances = Circumstances(self.rules.bar, self.budget, self.inverse_costs)
-        return np.round(self.rules.allocation.priority(prospect, circumstances), _PRIORITY_DECIMALS)
+        return significant(self.rules.allocation.priority(prospect, circumstances))
 
     def verdict(self, judgement: Judgement, item: int) -> Verdict:
         """The judgement of one item in words."""

@@ -31,6 +31,11 @@ class Prospect:
         """Nothing is kept of answers and workers but the votes, so every further vote weighs one."""
         return not self.state.evidence.shape[1] and not self.skill.shape[1]
 
+    @property
+    def votes_weigh_one(self) -> bool:
+        """Whoever answers, a vote is a vote; what else the model keeps does not touch the counts."""
+        return self.only_counts or self.now.weights is self.now.votes
+
     @cached_property
     def now(self) -> Belief:
         return self.model.read(self.state, self.facts)

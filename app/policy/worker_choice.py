@@ -13,10 +13,10 @@ from app.policy.belief import Array, Facts, IntArray, Mask, State
 from app.policy.chance import scramble
 from app.policy.member import Member
 from app.policy.prospect import Prospect
+from app.policy.rounding import significant
 from app.policy.workers.base import WorkerModel
 
 _NEW = 2.0  # the index of a worker of whom nothing is known; no index is higher
-_DECIMALS = 12  # values equal on paper differ in the last bits of a float
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ class UpperConfidence(WorkerChoice):
 
     def choose(self, agreed: Array, decided: Array, numbers: IntArray, seed: int) -> int:
         """The position of the worker to ask."""
-        index = np.round(self.index(agreed, decided), _DECIMALS)
+        index = significant(self.index(agreed, decided))
         return int(_drawn_from_the_best(index, scramble(seed, numbers, decided.astype(np.int64))))
 
 
@@ -100,7 +100,7 @@ class Pair(WorkerChoice):
         self, appraisal: "Appraisal", candidates: Candidates, workers: Available, allowed: Mask | None = None
     ) -> Chosen | None:
         """The best pair that is allowed, where `allowed` is (items, workers); None where no pair is."""
-        grid = np.round(appraisal.grid(candidates, workers), _DECIMALS)
+        grid = significant(appraisal.grid(candidates, workers))
         if allowed is not None:
             grid = np.where(allowed, grid, -np.inf)
         if not grid.size or np.isneginf(grid.max()):

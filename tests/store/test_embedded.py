@@ -46,8 +46,9 @@ async def test_the_last_user_stops_the_server(tmp_path):
     assert _is_gone(server)
 
 
-async def test_what_was_committed_survives_kill_nine(tmp_path):
+async def test_what_was_committed_survives_kill_nine(tmp_path, monkeypatch):
     """Kill the server and leave its pid file; the next start recovers by itself."""
+    monkeypatch.setattr("app.store.embedded._WATCH_SECONDS", 3600)  # nobody starts it again meanwhile
     with embedded_postgres(tmp_path) as url:
         assert (await _fetch(url, "SHOW server_version")).startswith("18")
         await _fetch(url, "CREATE TABLE kept AS SELECT 42 AS answer")

@@ -10,6 +10,7 @@ from app.policy.belief import Array
 from app.policy.member import Member
 from app.policy.prospect import Prospect
 from app.policy.requirements.base import Requirement
+from app.policy.rounding import DECIMALS
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,7 @@ class Allocation(Member, ABC):
 
     def priority(self, prospect: Prospect, circumstances: Circumstances) -> Array:
         """The value that a unit of money buys; members for which cost plays another part say so."""
-        return self._pooled_value(prospect, circumstances) / prospect.facts.cost
+        return np.round(self._pooled_value(prospect, circumstances), DECIMALS) / prospect.facts.cost
 
     def _pooled_value(self, prospect: Prospect, circumstances: Circumstances) -> Array:
         """The value, computed once for all items with the same votes where that is the same."""

@@ -49,11 +49,12 @@ class KnowledgeGradient(Allocation):
         return np.where(np.abs(expected) < _NOTHING, 0.0, expected)
 
     def priority(self, prospect: Prospect, circumstances: Circumstances) -> Array:
-        gain = super().priority(prospect, circumstances)
+        """The tie is broken before the cost divides, so that luck never outweighs a gain, however dear the item."""
+        gain, cost = self._pooled_value(prospect, circumstances), prospect.facts.cost
         if self.ties == "first":
-            return gain - _PLACE * prospect.facts.number
+            return (gain - _PLACE * prospect.facts.number) / cost
         waiting = _waiting(prospect.now)
-        return gain - _LUCK * waiting / (1 + waiting)
+        return (gain + _LUCK / (1 + waiting)) / cost
 
 
 def _waiting(belief: Belief) -> Array:

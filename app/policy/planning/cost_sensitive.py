@@ -109,7 +109,7 @@ class Strategy:
         return np.where(first == inside, self.answers[inside, np.minimum(second, inside)], beyond)
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=4096)
 def best_strategy(prior: Prior, loss: float) -> Strategy:
     """The strategy with the largest expected profit (Algorithm 1), for a loss in units of the cost of an answer.
 

@@ -7,6 +7,7 @@ import numpy as np
 from app.domain import Reason
 from app.policy.belief import Array, Belief, Mask
 from app.policy.prospect import Prospect
+from app.policy.requirements.base import Requirement
 from app.policy.requirements.combination import Combination
 from app.policy.shares import Index
 
@@ -26,11 +27,18 @@ class AllOf(Combination):
     kind: Literal["all"] = "all"
 
     def satisfied(self, belief: Belief) -> Mask:
-        return np.asarray(np.logical_and.reduce([member.satisfied(belief) for member in self.of]))
+        """Every member holds, and those that hold for a class hold for the same one."""
+        held = np.logical_and.reduce([member.satisfied(belief) for member in self.of])
+        winner = self.winner(belief)
+        return np.asarray(held & np.logical_and.reduce([each.winner(belief) == winner for each in self._choosy]))
 
     def winner(self, belief: Belief) -> Index:
-        """As the first member says: the others only add to what it asks."""
-        return self.of[0].winner(belief)
+        return self._choosy[0].winner(belief)
+
+    @property
+    def _choosy(self) -> tuple[Requirement, ...]:
+        """The members that hold for a class; all of them where none does."""
+        return tuple(member for member in self.of if member.picks_a_class) or self.of
 
     def shortfalls(self, prospect: Prospect) -> Array:
         """The slowest member's; where luck can undo a member while the others catch up, by walking at least so far."""

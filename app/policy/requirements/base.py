@@ -1,6 +1,7 @@
 """What every requirement can say: is this answer good enough, and how many more votes would make it so."""
 
 from abc import ABC, abstractmethod
+from typing import ClassVar
 
 import numpy as np
 
@@ -15,6 +16,8 @@ HORIZON = 64  # votes looked ahead where there is no formula; an item that needs
 
 class Requirement(Member, ABC):
     """When an item's answer is good enough to stop."""
+
+    picks_a_class: ClassVar[bool] = True  # it holds for a class, and not just for a number of answers
 
     @property
     def by_votes_alone(self) -> bool:

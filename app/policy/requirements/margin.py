@@ -22,8 +22,8 @@ class Margin(Requirement):
         top - second >= C sqrt(t) - epsilon t,          weighted: C sqrt(sum of w^2) - epsilon sum of w.
 
     The right side is at most 0 from t = (C / epsilon)^2 on, and then the rule always stops. It may be rounded at
-    random, up with the probability of its fraction, anew with every vote; only then can one more vote for the leader
-    undo what held before.
+    random, up with the probability of its fraction, anew with every vote. One more vote for the leader can undo what
+    held before only then, and where a vote may weigh far more than those before it.
 
     >>> Margin(c=2, epsilon=0.5).satisfied(Belief.of([[1, 0], [2, 0], [2, 1], [8, 8]]))
     array([False,  True, False,  True])

@@ -24,4 +24,7 @@ class OnCounts(Requirement):
         return sole_leader(belief.weights)
 
     def shortfalls(self, prospect: Prospect) -> Array:
+        """By formula where a vote weighs one, else by walking."""
+        if not prospect.votes_weigh_one:
+            return super().shortfalls(prospect)
         return np.maximum(np.ceil(self.missing(prospect.now.counts)), 0.0)

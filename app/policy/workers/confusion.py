@@ -61,7 +61,7 @@ class Confusion(WorkerModel):
         evidence = _normalised(state.evidence + np.log(fitting))
         learned = skill.reshape(items, classes, classes).copy()
         learned[each, :, label] += np.exp(evidence)
-        return State(one_more_vote(state.votes, label), evidence), learned.reshape(items, -1)
+        return State(one_more_vote(state.votes, label), evidence), learned.reshape(skill.shape)
 
     def accuracy(self, skill: Array) -> Array:
         """The mean of the diagonal: every class counts alike."""

@@ -10,6 +10,7 @@ from app.policy.workers.base import SkillPrior, WorkerModel, one_more_vote
 from app.policy.workers.counted_votes import PriorWeight, prior_votes
 
 _HALVINGS = 52  # of an interval of length 1: as far as floats reach
+_TIE = 1e-9  # pulls that are equal on paper differ in the last bits of a float
 _BALLOT = 2  # numbers kept per answer: its label, and its worker's reliability
 
 
@@ -64,12 +65,12 @@ class Weighted(WorkerModel):
     def learn(self, state: State, facts: Facts, skill: Array, label: npt.NDArray[np.intp]) -> tuple[State, Array]:  # noqa: ARG002  ballots are only kept
         items, width = state.evidence.shape
         ballots = np.full((items, width // _BALLOT + 1, _BALLOT), np.nan)
-        ballots[:, :-1] = state.evidence.reshape(items, -1, _BALLOT)
+        ballots[:, :-1] = state.evidence.reshape(items, width // _BALLOT, _BALLOT)
         free = np.isnan(ballots[:, :, 0]).argmax(axis=1)
         ballots[np.arange(items), free] = np.stack([label, self.accuracy(skill)], axis=1)
         if np.isnan(ballots[:, -1]).all():
             ballots = ballots[:, :-1]
-        return State(one_more_vote(state.votes, label), ballots.reshape(items, -1)), skill
+        return State(one_more_vote(state.votes, label), ballots.reshape(items, ballots.shape[1] * _BALLOT)), skill
 
     def score(self, skill: Array, agreed: Mask) -> Array:
         return skill + np.stack([agreed, ~agreed], axis=1)
@@ -85,19 +86,22 @@ class Weighted(WorkerModel):
 def weighted_counts(state: State) -> Array:
     """a~ of every class against the strongest one, one pseudo-ballot each included, shape (items, classes)."""
     items, classes = state.votes.shape
-    ballots = state.evidence.reshape(items, -1, _BALLOT)
+    ballots = state.evidence.reshape(items, state.evidence.shape[1] // _BALLOT, _BALLOT)
     label, theta = ballots[:, None, :, 0], ballots[:, None, :, 1]
     right = theta * (classes - 1)
     pull = np.nan_to_num((right - (1 - theta)) / (right + (1 - theta)))  # 2 theta - 1 between two classes
     for_class = pull * (label == np.arange(classes)[:, None])  # (items, classes, ballots)
-    rows, leader = np.arange(items), for_class.sum(axis=2).argmax(axis=1)
+    strength = for_class.sum(axis=2)
+    strongest = strength >= strength.max(axis=1, keepdims=True) - _TIE
+    rows, leader = np.arange(items), np.where(strongest, state.votes, -1).argmax(axis=1)  # among equals, most votes
     for_leader = for_class[rows, leader][:, None]
-    share = likeliest_share((for_leader - for_class).reshape(items * classes, -1)).reshape(items, classes)
+    share = likeliest_share((for_leader - for_class).reshape(items * classes, ballots.shape[1])).reshape(items, classes)
     size = state.votes[rows, leader][:, None] + state.votes + 2
-    counts, of_leader = (1 - share) * size, share * size
-    of_leader[rows, leader] = np.inf  # it is not compared with itself, but with whom it leads by least
-    counts[rows, leader] = of_leader.min(axis=1)
-    return np.asarray(counts)
+    counts = (1 - share) * size
+    counts[rows, leader] = 0.0  # it is not compared with itself, but with its strongest rival
+    rival = counts.argmax(axis=1)
+    alike = strongest & (state.votes == state.votes[rows, leader][:, None])  # who leads with it stands as it does
+    return np.asarray(np.where(alike, (share * size)[rows, rival][:, None], counts))
 
 
 def likeliest_share(pull: Array) -> Array:
