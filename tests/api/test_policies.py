@@ -56,8 +56,6 @@ async def test_a_job_runs_to_its_end_and_can_be_replayed(new_job, database, fami
     assert status["answers"] > 9
     assert float(status["reserved"]) == 0
     labels = [result["label"] for result in await job.results()]
-    right = sum(label == truth(number) for number, label in enumerate(labels, start=1))
-    assert right >= 7 or policy["kind"] == "kos"  # message passing needs a larger crowd than this, as it says itself
     async with database.connect() as connection:
         parameters = {"job": UUID(job.id)}
         rules = Rules.model_validate(
@@ -80,6 +78,8 @@ async def test_a_job_runs_to_its_end_and_can_be_replayed(new_job, database, fami
         state = replayed.states[item.item_id]
         assert state.votes[0].tolist() == item.votes
         assert state.evidence[0].tolist() == item.evidence
+        if item.state == "resolved" and family != "aggregation":
+            assert labels[item.item_id - 1] == rules.labels[replayed.closed[item.item_id].label]
         if item.state == "open":
             judgement = engine.judge(state, replayed.facts[item.item_id])
             assert judgement.priority[0] == item.priority
