@@ -3,6 +3,7 @@
 import os
 import signal
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import asyncpg
@@ -27,7 +28,8 @@ def _postmaster(data_dir: Path) -> psutil.Process:
 
 def _kill(family: list[psutil.Process]) -> None:
     for process in family:
-        os.kill(process.pid, signal.SIGKILL)
+        with suppress(ProcessLookupError):  # the parent's death may have taken it along
+            os.kill(process.pid, signal.SIGKILL)
     deadline = time.monotonic() + 10
     while not all(map(_is_gone, family)) and time.monotonic() < deadline:
         time.sleep(0.05)
