@@ -4,7 +4,7 @@ SHELL := /bin/sh
 PYTHON ?= $(shell command -v python3.11 || command -v python3 || echo python3)
 VENV ?= .venv
 BIN := $(VENV)/bin
-LOCK := uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header
+LOCK := uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header
 
 .PHONY: help serve test lint format bench browser peers lock migration clean
 
