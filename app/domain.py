@@ -1,11 +1,7 @@
 """The words that every layer shares: states, decisions and the reasons that go with them."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime
 from enum import StrEnum
-
-Clock = Callable[[], datetime]
 
 
 class ItemState(StrEnum):

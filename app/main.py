@@ -13,10 +13,10 @@ from sqlalchemy.exc import DBAPIError
 from app.api import answers, assignments, catalog, docs, health, items, jobs, next, problems, results  # noqa: A004  named by its noun
 from app.api.body_limit import BodyLimit
 from app.api.request_log import RequestLog, configure_logs
-from app.domain import Clock
 from app.errors import StartupError, SufficeError
 from app.settings import Settings
 from app.store.database import create_engine
+from app.use_cases.clock import Clock
 from app.use_cases.fit_answers import Fits
 from app.use_cases.release_expired import sweep
 

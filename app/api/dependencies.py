@@ -6,8 +6,8 @@ from uuid import UUID
 from fastapi import Depends, Path, Request
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from app.domain import Clock
 from app.errors import JobUnknown
+from app.use_cases.clock import Clock
 from app.use_cases.fit_answers import Fits
 
 ANY_JOB = "the-job-you-created-last"  # in the documentation's examples; the page at /docs puts the real id in its place

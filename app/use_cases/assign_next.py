@@ -10,10 +10,11 @@ from uuid import UUID
 
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
-from app.domain import AssignmentState, Clock, Reason
+from app.domain import AssignmentState, Reason
 from app.store.assignments import HeldLease, Lease, live_leases_of, next_expiry, save_leases
 from app.store.items import Item, best_open_items, has_open_for, has_room_for
 from app.store.jobs import Job, lock_job, save_ledger
+from app.use_cases.clock import Clock
 from app.use_cases.copies_out import change_copies_out
 from app.use_cases.release_expired import release_expired
 

@@ -6,10 +6,11 @@ from uuid import UUID
 
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
-from app.domain import AssignmentState, Clock
+from app.domain import AssignmentState
 from app.errors import AssignmentEnded, AssignmentUnknown, LeaseExpired
 from app.store.assignments import HeldLease, end_lease, extend_lease, lease_with_item
 from app.store.jobs import Job, lock_job, save_ledger
+from app.use_cases.clock import Clock
 from app.use_cases.copies_out import change_copies_out
 from app.use_cases.release_expired import release_expired
 

@@ -8,7 +8,7 @@ from uuid import UUID
 import numpy as np
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from app.domain import DECISION_OF, AssignmentState, Clock, Decision, ItemState, Reason, Verdict
+from app.domain import DECISION_OF, AssignmentState, Decision, ItemState, Reason, Verdict
 from app.errors import (
     AnswerConflict,
     AssignmentUnknown,
@@ -25,6 +25,7 @@ from app.store.assignments import Lease
 from app.store.items import Item
 from app.store.jobs import Job, lock_job
 from app.use_cases.answer_ledger import Ledger, Submission, Who, open_ledger, write_back
+from app.use_cases.clock import Clock
 from app.use_cases.release_expired import release_expired
 from app.use_cases.standing import Known, facts_of, judge_one, state_of
 

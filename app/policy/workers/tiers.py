@@ -24,7 +24,7 @@ class Tier(BaseModel):
 
 
 class Tiers(WorkerModel):
-    """Reputation-dependent exponentiation (Abraham et al., SIGIR 2016, section 6): w = lambda_q gamma_q^(t - 1).
+    """Reputation-dependent exponentiation (Abraham et al., SIGIR 2016, section 6).
 
         w = lambda_q gamma_q^(t - 1).
 
