@@ -17,6 +17,7 @@ from app.errors import StartupError, SufficeError
 from app.settings import Settings
 from app.store.database import create_engine
 from app.use_cases.clock import Clock
+from app.use_cases.desk import Desk
 from app.use_cases.fit_answers import Fits
 from app.use_cases.release_expired import sweep
 
@@ -53,6 +54,7 @@ def create_app(settings: Settings | None = None, clock: Clock = _utc_now) -> Fas
     app.state.clock = clock
     app.state.fits = Fits()
     app.state.database = create_engine(settings.database_url, settings.database_connections)
+    app.state.desk = Desk(app.state.database, clock)
     problems.install(app)
     docs.install(app)
     for module in (jobs, items, next, assignments, answers, results, catalog, health):
@@ -71,6 +73,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
         sweeper.cancel()
         with suppress(asyncio.CancelledError):
             await sweeper
+        await app.state.desk.close()
         await app.state.database.dispose()
 
 

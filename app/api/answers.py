@@ -2,7 +2,7 @@
 
 from fastapi import APIRouter, Request
 
-from app.api.dependencies import Database, JobId, Time
+from app.api.dependencies import AtDesk, JobId
 from app.api.problems import documented, problem_of
 from app.api.schemas import AnswerIn, AnswerOut, AnswerRefused, AnswersOut, OneOrManyAnswers, ReasonOut
 from app.errors import (
@@ -19,7 +19,7 @@ from app.errors import (
     Unavailable,
 )
 from app.use_cases.answer_ledger import Submission
-from app.use_cases.record_answers import Recorded, record_answers
+from app.use_cases.record_answers import Recorded
 
 router = APIRouter(prefix="/v1/jobs/{job}/answers", tags=["work"])
 
@@ -38,9 +38,7 @@ _REFUSALS = documented(
 
 
 @router.post("", summary="Send one answer, or many", responses=_REFUSALS)
-async def post_answers(
-    job_id: JobId, body: OneOrManyAnswers, request: Request, database: Database, clock: Time
-) -> AnswerOut | AnswersOut:
+async def post_answers(job_id: JobId, body: OneOrManyAnswers, request: Request, desk: AtDesk) -> AnswerOut | AnswersOut:
     """Send what a worker said, under an `assignment` from `next` or for an `item` by a `worker`.
 
     The verdict says at once what becomes of the item. A 200 is committed. The same answer sent again gets the same
@@ -48,12 +46,12 @@ async def post_answers(
     each answer gets a result or an error of its own, in order; a late answer is taken while the item is open.
     """
     if isinstance(body, AnswerIn):
-        (outcome,) = await record_answers(database, job_id, [_submission(body, "#")], clock)
+        (outcome,) = await desk.answer(job_id, [_submission(body, "#")])
         if isinstance(outcome, SufficeError):
             raise outcome
         return _told(outcome)
     submissions = [_submission(one, f"#/answers/{position}") for position, one in enumerate(body.answers)]
-    outcomes = await record_answers(database, job_id, submissions, clock)
+    outcomes = await desk.answer(job_id, submissions)
     return AnswersOut(
         results=[
             AnswerRefused(error=problem_of(outcome, request.state.request_id))

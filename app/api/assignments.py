@@ -6,7 +6,7 @@ from typing import Annotated
 from fastapi import APIRouter, Body, Depends, Path, Query
 
 from app.api.cursors import Cursor, Limit, after_number, cursor_of
-from app.api.dependencies import Database, JobId, Time
+from app.api.dependencies import AtDesk, Database, JobId
 from app.api.next import seen
 from app.api.problems import documented
 from app.api.schemas import AssignmentSeen, AssignmentsOut, ExtendIn
@@ -15,7 +15,7 @@ from app.errors import AssignmentEnded, AssignmentUnknown, InvalidInput, JobUnkn
 from app.policy.text import Key
 from app.store.assignments import HeldLease
 from app.use_cases.answer_ledger import assignment_number
-from app.use_cases.change_assignment import extend_assignment, return_assignment
+from app.use_cases.change_assignment import Extend, Return
 from app.use_cases.read_assignments import read_assignments
 
 router = APIRouter(prefix="/v1/jobs/{job}/assignments", tags=["work"])
@@ -56,23 +56,23 @@ async def get_assignments(
 
 @router.post("/{assignment}/extend", summary="Hold an assignment longer", responses=_REFUSALS)
 async def post_extend(
-    job_id: JobId, number: Number, database: Database, clock: Time, body: Annotated[ExtendIn | None, Body()] = None
+    job_id: JobId, number: Number, desk: AtDesk, body: Annotated[ExtendIn | None, Body()] = None
 ) -> AssignmentSeen:
     """A heartbeat: call it while the worker is still at it, and the lease does not expire."""
     duration = timedelta(seconds=body.seconds) if body and body.seconds else None
-    return _shown(await extend_assignment(database, job_id, number, duration=duration, clock=clock))
+    return _shown(await desk.change(job_id, Extend(number, duration)))
 
 
 @router.post("/{assignment}/release", summary="Give an assignment back", responses=_REFUSALS)
-async def post_release(job_id: JobId, number: Number, database: Database, clock: Time) -> AssignmentSeen:
+async def post_release(job_id: JobId, number: Number, desk: AtDesk) -> AssignmentSeen:
     """Use it when the worker leaves: the money returns at once, and the item is free for anybody, this worker too."""
-    return _shown(await return_assignment(database, job_id, number, state=AssignmentState.RELEASED, clock=clock))
+    return _shown(await desk.change(job_id, Return(number, AssignmentState.RELEASED)))
 
 
 @router.post("/{assignment}/skip", summary="Skip an assignment", responses=_REFUSALS)
-async def post_skip(job_id: JobId, number: Number, database: Database, clock: Time) -> AssignmentSeen:
+async def post_skip(job_id: JobId, number: Number, desk: AtDesk) -> AssignmentSeen:
     """Use it when the worker cannot answer this item: the money returns, and the item is not offered to them again."""
-    return _shown(await return_assignment(database, job_id, number, state=AssignmentState.SKIPPED, clock=clock))
+    return _shown(await desk.change(job_id, Return(number, AssignmentState.SKIPPED)))
 
 
 def _shown(held: HeldLease) -> AssignmentSeen:

@@ -8,6 +8,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.errors import JobUnknown
 from app.use_cases.clock import Clock
+from app.use_cases.desk import Desk
 from app.use_cases.fit_answers import Fits
 
 ANY_JOB = "the-job-you-created-last"  # in the documentation's examples; the page at /docs puts the real id in its place
@@ -21,6 +22,11 @@ def _database(request: Request) -> AsyncEngine:
 def _fits(request: Request) -> Fits:
     fits: Fits = request.app.state.fits
     return fits
+
+
+def _desk(request: Request) -> Desk:
+    desk: Desk = request.app.state.desk
+    return desk
 
 
 def _clock(request: Request) -> Clock:
@@ -38,4 +44,5 @@ def _job_id(job: Annotated[str, Path(description="The job's id", json_schema_ext
 Database = Annotated[AsyncEngine, Depends(_database)]
 Recent = Annotated[Fits, Depends(_fits)]
 Time = Annotated[Clock, Depends(_clock)]
+AtDesk = Annotated[Desk, Depends(_desk)]
 JobId = Annotated[UUID, Depends(_job_id)]

@@ -4,12 +4,12 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Body, Response
 
-from app.api.dependencies import Database, JobId, Time
+from app.api.dependencies import AtDesk, JobId
 from app.api.problems import documented
 from app.api.schemas import AssignmentOut, NextIn, NextOut, ReasonOut, Why
 from app.errors import InvalidInput, JobUnknown, TooLarge, Unavailable
 from app.store.assignments import HeldLease
-from app.use_cases.assign_next import assign_next
+from app.use_cases.assign_next import Ask
 
 router = APIRouter(prefix="/v1/jobs/{job}/next", tags=["work"])
 
@@ -20,8 +20,7 @@ router = APIRouter(prefix="/v1/jobs/{job}/next", tags=["work"])
 async def post_next(
     job_id: JobId,
     response: Response,
-    database: Database,
-    clock: Time,
+    desk: AtDesk,
     body: Annotated[NextIn | None, Body()] = None,
 ) -> NextOut:
     """Call it when a worker is ready. Each assignment is a lease with its money reserved until `expires_at`.
@@ -30,7 +29,7 @@ async def post_next(
     Without assignments, `status` tells what to do: `wait` for `retry_after` seconds, or `stop`, and `reason` says why.
     """
     ask = body or NextIn()
-    found = await assign_next(database, job_id, worker=ask.worker, count=ask.count, clock=clock)
+    found = await desk.ask(job_id, Ask(ask.worker, ask.count))
     if found.retry_after is not None:
         response.headers["Retry-After"] = str(found.retry_after)
     return NextOut(

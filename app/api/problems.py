@@ -14,14 +14,11 @@ from starlette.exceptions import HTTPException
 
 from app.api.schemas import FieldProblem, Problem
 from app.errors import FieldError, InvalidInput, SufficeError, TooLarge, Unavailable
+from app.store.database import is_lost
 
 log = structlog.get_logger()
 
 _PROTOCOL_CODES = {404: "not-found", 405: "method-not-allowed", 413: TooLarge.code}
-
-
-# Postgres is going, coming, or full: connection exceptions, shutdown, crash, starting up, too many connections.
-_NOT_NOW = ("08", "57P01", "57P02", "57P03", "53300")
 
 
 class ProblemResponse(JSONResponse):
@@ -102,17 +99,12 @@ async def _protocol(request: Request, error: Exception) -> ProblemResponse:
 
 
 async def _database(request: Request, error: Exception) -> ProblemResponse:
-    if isinstance(error, DBAPIError) and not _is_lost_connection(error):
+    if not is_lost(error):
         raise error
     log.warning("database unavailable", error=str(error).splitlines()[0] if str(error) else type(error).__name__)
     return respond(
         request, Unavailable("The database does not answer at the moment; send the request again"), {"Retry-After": "1"}
     )
-
-
-def _is_lost_connection(error: DBAPIError) -> bool:
-    state = str(getattr(error.orig, "sqlstate", None) or "")
-    return error.connection_invalidated or isinstance(error.orig, OSError) or state.startswith(_NOT_NOW)
 
 
 def _field_error(error: dict[str, Any], body: Any) -> FieldError:  # noqa: ANN401  whatever was sent

@@ -1,16 +1,17 @@
 """Answers: votes in the order in which they were committed."""
 
 from collections.abc import Collection, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import BigInteger, CursorResult, bindparam, func, insert, select
+from sqlalchemy import BigInteger, CursorResult, Uuid, bindparam, func, insert, literal, select
 from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from app.store.arrays import as_rows
 from app.store.pairs import Pair, as_table, same_pair
 from app.store.tables import answer
 
@@ -33,8 +34,11 @@ _ANSWER = [column for column in answer.c if column.name != "job_id"]
 
 
 async def insert_answers(connection: AsyncConnection, job_id: UUID, new: Sequence[Answer]) -> None:
-    if new:
-        await connection.execute(insert(answer), [{"job_id": job_id} | asdict(row) for row in new])
+    if not new:
+        return
+    names = [column.name for column in _ANSWER]
+    rows = as_rows(_ANSWER, [[getattr(row, name) for row in new] for name in names])
+    await connection.execute(insert(answer).from_select(["job_id", *names], select(literal(job_id, Uuid), *rows)))
 
 
 async def answers_by_assignment(connection: AsyncConnection, job_id: UUID, numbers: Collection[int]) -> list[Answer]:

@@ -7,11 +7,26 @@ from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import BigInteger, CursorResult, Select, and_, bindparam, func, literal_column, select, update
+from sqlalchemy import (
+    BigInteger,
+    ColumnElement,
+    CursorResult,
+    Select,
+    Text,
+    Uuid,
+    and_,
+    bindparam,
+    func,
+    literal,
+    literal_column,
+    select,
+    update,
+)
 from sqlalchemy.dialects.postgresql import ARRAY, insert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.domain import AssignmentState
+from app.store.arrays import as_rows
 from app.store.pairs import Pair, as_table, same_pair
 from app.store.tables import assignment, item
 
@@ -45,10 +60,17 @@ _WITH_ITEM = select(*_LEASE, item.c.key, item.c.payload).join(
 )
 
 
-async def live_leases_of(connection: AsyncConnection, job_id: UUID, worker: str) -> list[HeldLease]:
-    """What a worker holds, oldest first."""
-    query = _WITH_ITEM.where(assignment.c.job_id == job_id, assignment.c.worker == worker, _LIVE)
-    return await _held(connection, query.order_by(assignment.c.leased_at, assignment.c.assignment_id))
+async def live_leases_of(
+    connection: AsyncConnection, job_id: UUID, workers: Collection[str]
+) -> dict[str, list[HeldLease]]:
+    """What each of these workers holds, oldest first."""
+    found: dict[str, list[HeldLease]] = {}
+    if workers:
+        among = assignment.c.worker == func.any(bindparam("workers", list(workers), ARRAY(Text)))
+        query = _WITH_ITEM.where(assignment.c.job_id == job_id, among, _LIVE)
+        for held in await _held(connection, query.order_by(assignment.c.leased_at, assignment.c.assignment_id)):
+            found.setdefault(str(held.lease.worker), []).append(held)
+    return found
 
 
 async def _held(connection: AsyncConnection, query: Select[Any]) -> list[HeldLease]:
@@ -60,18 +82,24 @@ async def _held(connection: AsyncConnection, query: Select[Any]) -> list[HeldLea
     return held
 
 
-async def save_leases(connection: AsyncConnection, job_id: UUID, leases: Sequence[Lease]) -> dict[int, int]:
-    """Insert leases, or renew those that expired; gives the assignment number that stands for each item."""
-    statement = insert(assignment).values([{"job_id": job_id} | _columns(lease) for lease in leases])
+async def save_leases(
+    connection: AsyncConnection, job_id: UUID, leases: Sequence[Lease]
+) -> dict[tuple[int, str | None], int]:
+    """Insert leases, or renew those that expired; gives the assignment number that stands for an item and a worker."""
+    names = [column.name for column in _LEASE]
+    rows = as_rows(_LEASE, [[getattr(lease, name) for lease in leases] for name in names])
+    statement = insert(assignment).from_select(["job_id", *names], select(literal(job_id, Uuid), *rows))
     renewed = {name: statement.excluded[name] for name in ("state", "cost", "leased_at", "expires_at", "why")}
     statement = statement.on_conflict_do_update(index_elements=["job_id", "item_id", "worker"], set_=renewed)
-    rows = await connection.execute(statement.returning(assignment.c.item_id, assignment.c.assignment_id))
-    return {row.item_id: row.assignment_id for row in rows}
+    numbers = await connection.execute(
+        statement.returning(assignment.c.item_id, assignment.c.worker, assignment.c.assignment_id)
+    )
+    return {(row.item_id, row.worker): row.assignment_id for row in numbers}
 
 
 async def leases_by_number(connection: AsyncConnection, job_id: UUID, numbers: Collection[int]) -> list[Lease]:
-    wanted = assignment.c.assignment_id == func.any(bindparam("numbers", list(numbers), ARRAY(BigInteger)))
-    return _leases(await connection.execute(select(*_LEASE).where(assignment.c.job_id == job_id, wanted)))
+    query = select(*_LEASE).where(assignment.c.job_id == job_id, _numbered(numbers))
+    return _leases(await connection.execute(query))
 
 
 async def leases_by_pair(connection: AsyncConnection, job_id: UUID, wanted: Collection[Pair]) -> list[Lease]:
@@ -84,26 +112,28 @@ async def mark_answered(connection: AsyncConnection, job_id: UUID, numbers: Coll
     if numbers:
         await connection.execute(
             update(assignment)
-            .where(assignment.c.job_id == job_id, assignment.c.assignment_id.in_(list(numbers)))
+            .where(assignment.c.job_id == job_id, _numbered(numbers))
             .values(state=AssignmentState.ANSWERED)
         )
 
 
-async def end_lease(connection: AsyncConnection, job_id: UUID, number: int, *, state: AssignmentState) -> None:
-    wanted = (assignment.c.job_id == job_id, assignment.c.assignment_id == number)
-    await connection.execute(update(assignment).where(*wanted).values(state=state))
-
-
-async def extend_lease(connection: AsyncConnection, job_id: UUID, number: int, *, until: datetime) -> None:
-    wanted = (assignment.c.job_id == job_id, assignment.c.assignment_id == number)
-    await connection.execute(update(assignment).where(*wanted).values(expires_at=until))
-
-
-async def lease_with_item(connection: AsyncConnection, job_id: UUID, number: int) -> HeldLease | None:
-    found = await _held(
-        connection, _WITH_ITEM.where(assignment.c.job_id == job_id, assignment.c.assignment_id == number)
+async def save_changes(connection: AsyncConnection, job_id: UUID, leases: Sequence[Lease]) -> None:
+    """Write back the state and the end of leases."""
+    columns = [assignment.c.assignment_id, assignment.c.state, assignment.c.expires_at]
+    values = [[getattr(lease, column.name) for lease in leases] for column in columns]
+    number, state, expires_at = as_rows(columns, values)
+    await connection.execute(
+        update(assignment)
+        .where(assignment.c.job_id == job_id, assignment.c.assignment_id == number)
+        .values(state=state, expires_at=expires_at)
     )
-    return found[0] if found else None
+
+
+async def leases_with_items(
+    connection: AsyncConnection, job_id: UUID, numbers: Collection[int]
+) -> dict[int, HeldLease]:
+    held = await _held(connection, _WITH_ITEM.where(assignment.c.job_id == job_id, _numbered(numbers)))
+    return {one.lease.assignment_id: one for one in held}
 
 
 async def page_of_leases(
@@ -154,5 +184,5 @@ def _lease(values: dict[Any, Any]) -> Lease:
     return Lease(**values | {"state": AssignmentState(values["state"])})
 
 
-def _columns(lease: Lease) -> dict[str, Any]:
-    return {column.name: getattr(lease, column.name) for column in _LEASE}
+def _numbered(numbers: Collection[int]) -> ColumnElement[bool]:
+    return assignment.c.assignment_id == func.any(bindparam("numbers", list(numbers), ARRAY(BigInteger)))

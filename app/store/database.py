@@ -1,6 +1,8 @@
 """Connect to Postgres and bring its schema up to date."""
 
 import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import asyncpg
@@ -9,8 +11,9 @@ from alembic.config import Config
 from alembic.script import ScriptDirectory
 from sqlalchemy import text
 from sqlalchemy.engine import make_url
-from sqlalchemy.exc import ArgumentError
-from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
+from sqlalchemy.exc import ArgumentError, DBAPIError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 
 from app.errors import StartupError
 
@@ -28,6 +31,26 @@ def create_engine(url: str, connections: int) -> AsyncEngine:
         max_overflow=0,
         hide_parameters=True,  # what workers and requesters sent does not belong in a log
     )
+
+
+@asynccontextmanager
+async def only_here(engine: AsyncEngine, lock: int) -> AsyncIterator[AsyncConnection | None]:
+    """A transaction that holds a lock of the whole database; None where another replica holds it."""
+    async with engine.begin() as connection:
+        free = await connection.scalar(text("SELECT pg_try_advisory_xact_lock(:lock)"), {"lock": lock})
+        yield connection if free else None
+
+
+# Postgres is going, coming, or full: connection exceptions, shutdown, crash, starting up, too many connections.
+_NOT_NOW = ("08", "57P01", "57P02", "57P03", "53300")
+
+
+def is_lost(error: Exception) -> bool:
+    """The database does not answer at the moment; nobody knows whether what was sent last took effect."""
+    if not isinstance(error, DBAPIError):
+        return isinstance(error, OSError | PoolTimeout)
+    state = str(getattr(error.orig, "sqlstate", None) or "")
+    return error.connection_invalidated or isinstance(error.orig, OSError) or state.startswith(_NOT_NOW)
 
 
 def alembic_config(url: str) -> Config:

@@ -11,23 +11,19 @@ from uuid import UUID
 from sqlalchemy import (
     ColumnElement,
     CursorResult,
-    Select,
-    and_,
     bindparam,
-    exists,
     func,
-    literal_column,
     select,
     text,
-    true,
     update,
 )
 from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.ext.asyncio import AsyncConnection
-from sqlalchemy.types import BigInteger, Integer, Text
+from sqlalchemy.types import BigInteger, Text
 
-from app.domain import AssignmentState, ItemState, Reason
-from app.store.tables import answer, assignment, item
+from app.domain import ItemState, Reason
+from app.store.arrays import as_rows
+from app.store.tables import item
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,6 +56,7 @@ class Standing:
 class Item:
     item_id: int
     key: str
+    tie_break: int
     payload: Any
     cost: Decimal
     prior: Sequence[float] | None
@@ -91,7 +88,7 @@ _COPIED = [
     *_COPIED_STANDING,
 ]
 _MANY = 1000
-_ITEM = [item.c.item_id, item.c.key, item.c.payload, item.c.cost, item.c.prior, item.c.in_flight, *_STANDING]
+ITEM = [item.c[field.name] for field in fields(Item) if field.name != "standing"] + _STANDING
 
 
 async def insert_items(connection: AsyncConnection, job_id: UUID, new: Sequence[NewItem]) -> None:
@@ -139,85 +136,42 @@ async def load_items(
         item.c.item_id == func.any(bindparam("ids", list(item_ids), ARRAY(BigInteger))) if item_ids else None,
     ):
         if wanted is not None:
-            rows = _items(await connection.execute(select(*_ITEM).where(item.c.job_id == job_id, wanted)))
+            rows = items_of(await connection.execute(select(*ITEM).where(item.c.job_id == job_id, wanted)))
             found |= {row.item_id: row for row in rows}
     return list(found.values())
 
 
-async def best_open_items(
-    connection: AsyncConnection,
-    job_id: UUID,
-    *,
-    worker: str | None,
-    affordable: Decimal | None,
-    besides: Collection[int],
-    most: int,
-) -> list[Item]:
-    """The items that this worker should answer next, best first: the head of the queue, less what the worker knows."""
-    conditions = [_has_room(), _new_to(worker)]
-    if affordable is not None:
-        conditions.append(item.c.cost <= affordable)
-    if besides:
-        conditions.append(item.c.item_id != func.all(bindparam("besides", list(besides), ARRAY(BigInteger))))
-    query = (
-        select(*_ITEM)
-        .where(item.c.job_id == job_id, *conditions)
-        .order_by(item.c.priority.desc(), item.c.tie_break)
-        # A literal: with a parameter here the planner sorts the whole job instead of reading the index.
-        .limit(literal_column(str(int(most))))
-    )
-    return _items(await connection.execute(query))
-
-
-async def has_room_for(connection: AsyncConnection, job_id: UUID, worker: str | None) -> bool:
-    """Is there an open item that this worker could take, whatever it costs?"""
-    return await _any(connection, job_id, _has_room(), _new_to(worker))
-
-
-async def has_open_for(connection: AsyncConnection, job_id: UUID, worker: str | None) -> bool:
-    """Is there an open item that is new to this worker, even if all its answers are out?"""
-    return await _any(connection, job_id, item.c.state == literal_column("'open'"), _new_to(worker))
-
-
-async def save_standings(connection: AsyncConnection, job_id: UUID, changed: Collection[Item]) -> None:
+async def save_standings(connection: AsyncConnection, job_id: UUID, changed: Sequence[Item]) -> None:
     """Write back what answers have changed."""
     if not changed:
         return
-    names = [field.name for field in fields(Standing)]
-    statement = (
+    standings = [row.standing for row in changed]
+    values = [[getattr(standing, column.name) for standing in standings] for column in _STANDING]
+    values[_STANDING.index(item.c.reason)] = [asdict(standing.reason) for standing in standings]
+    numbers, copies = [row.item_id for row in changed], [row.in_flight for row in changed]
+    number, in_flight, *columns = as_rows([item.c.item_id, item.c.in_flight, *_STANDING], [numbers, copies, *values])
+    await connection.execute(
         update(item)
-        .where(item.c.job_id == bindparam("at_job"), item.c.item_id == bindparam("at_item"))
-        .values({name: bindparam(f"to_{name}") for name in names} | {"in_flight": bindparam("to_in_flight")})
+        .where(item.c.job_id == job_id, item.c.item_id == number, _among(numbers))
+        .values({"in_flight": in_flight} | {column.name: to for column, to in zip(_STANDING, columns, strict=True)})
     )
-    rows = [
-        {"at_job": job_id, "at_item": row.item_id, "to_in_flight": row.in_flight}
-        | {f"to_{name}": value for name, value in asdict(row.standing).items()}
-        for row in changed
-    ]
-    await connection.execute(statement, rows)
 
 
 async def change_in_flight(connection: AsyncConnection, job_id: UUID, change: Mapping[int, int]) -> None:
     """Add to the number of answers that are out, per item."""
     if not change:
         return
-    by_item = (
-        func.unnest(
-            bindparam("items", list(change), ARRAY(BigInteger)),
-            bindparam("changes", list(change.values()), ARRAY(Integer)),
-        )
-        .table_valued("item_id", "by")
-        .render_derived()
-    )
+    number, by = as_rows([item.c.item_id, item.c.in_flight], [list(change), list(change.values())])
     await connection.execute(
         update(item)
-        .where(
-            item.c.job_id == job_id,
-            item.c.item_id == by_item.c.item_id,
-            item.c.item_id == func.any(bindparam("these", list(change), ARRAY(BigInteger))),  # so that an index is used
-        )
-        .values(in_flight=item.c.in_flight + by_item.c.by)
+        .where(item.c.job_id == job_id, item.c.item_id == number, _among(change))
+        .values(in_flight=item.c.in_flight + by)
     )
+
+
+def _among(numbers: Collection[int]) -> ColumnElement[bool]:
+    """Beside a join, so that the planner sees few rows and uses the index."""
+    return item.c.item_id == func.any(bindparam("these", list(numbers), ARRAY(BigInteger)))
 
 
 async def gold_labels(connection: AsyncConnection, job_id: UUID) -> dict[int, int]:
@@ -230,43 +184,17 @@ async def page_of_items(
     connection: AsyncConnection, job_id: UUID, *, state: ItemState | None, after: int, most: int
 ) -> list[Item]:
     """Items in the order in which they were added, from behind `after`."""
-    query = select(*_ITEM).where(item.c.job_id == job_id, item.c.item_id > after)
+    query = select(*ITEM).where(item.c.job_id == job_id, item.c.item_id > after)
     if state is not None:
         query = query.where(item.c.state == state)
-    return _items(await connection.execute(query.order_by(item.c.item_id).limit(most)))
+    return items_of(await connection.execute(query.order_by(item.c.item_id).limit(most)))
 
 
-def _has_room() -> ColumnElement[bool]:
-    # As in the index's own condition, literally, so that the planner recognises it.
-    return and_(item.c.state == literal_column("'open'"), item.c.in_flight < item.c.wanted)
+def items_of(found: CursorResult[Any]) -> list[Item]:
+    return [item_of(dict(row)) for row in found.mappings()]
 
 
-def _new_to(worker: str | None) -> ColumnElement[bool]:
-    """Not answered, held or skipped by this worker; what expired or was given back may be given again."""
-    if worker is None:
-        return true()
-    answered = exists().where(
-        answer.c.job_id == item.c.job_id, answer.c.item_id == item.c.item_id, answer.c.worker == worker
-    )
-    leased = exists().where(
-        assignment.c.job_id == item.c.job_id,
-        assignment.c.item_id == item.c.item_id,
-        assignment.c.worker == worker,
-        assignment.c.state.in_([AssignmentState.LIVE, AssignmentState.SKIPPED]),
-    )
-    return and_(~answered, ~leased)
-
-
-async def _any(connection: AsyncConnection, job_id: UUID, *conditions: ColumnElement[bool]) -> bool:
-    query: Select[tuple[bool]] = select(exists().where(item.c.job_id == job_id, *conditions))
-    return bool(await connection.scalar(query))
-
-
-def _items(found: CursorResult[Any]) -> list[Item]:
-    return [_item(dict(row)) for row in found.mappings()]
-
-
-def _item(values: dict[Any, Any]) -> Item:
+def item_of(values: dict[Any, Any]) -> Item:
     standing = {field.name: values.pop(field.name) for field in fields(Standing)}
     standing["state"] = ItemState(standing["state"])
     standing["reason"] = Reason(**standing["reason"])

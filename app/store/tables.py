@@ -153,6 +153,8 @@ worker = Table(
     metadata,
     Column("job_id", Uuid, primary_key=True),
     Column("worker", Text, primary_key=True),
-    Column("skill", ARRAY(Double), nullable=False),  # the worker model's affair
+    Column("skill", ARRAY(Double)),  # the worker model's affair; null: nothing learned yet
+    Column("price", Numeric, nullable=False, server_default=text("1")),  # an answer costs this times the item's cost
     ForeignKeyConstraint(["job_id"], ["job.job_id"], ondelete="CASCADE"),
+    CheckConstraint("price >= 0 AND price < 'Infinity'", name="price_is_an_amount"),
 )

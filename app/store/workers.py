@@ -1,6 +1,8 @@
-"""Workers: what their answers have taught about them."""
+"""Workers: what they charge, and what their answers have taught about them."""
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
 from uuid import UUID
 
 from sqlalchemy import Text, bindparam, func, select
@@ -10,20 +12,32 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from app.store.tables import worker
 
 
-async def load_skills(
-    connection: AsyncConnection, job_id: UUID, workers: Collection[str]
-) -> dict[str, Sequence[float]]:
-    """The skills of those workers who have one."""
-    wanted = worker.c.worker == func.any(bindparam("workers", list(workers), ARRAY(Text)))
-    rows = await connection.execute(select(worker.c.worker, worker.c.skill).where(worker.c.job_id == job_id, wanted))
-    return {row.worker: row.skill for row in rows}
+@dataclass(frozen=True, slots=True)
+class Worker:
+    """A worker of a job; one who is not registered costs what the item costs."""
+
+    skill: Sequence[float] | None = None
+    price: Decimal = Decimal(1)
+
+
+STRANGER = Worker()
+
+
+async def load_workers(connection: AsyncConnection, job_id: UUID, names: Collection[str]) -> dict[str, Worker]:
+    """Those of these workers of whom something is known."""
+    if not names:
+        return {}
+    wanted = worker.c.worker == func.any(bindparam("workers", list(names), ARRAY(Text)))
+    query = select(worker.c.worker, worker.c.skill, worker.c.price).where(worker.c.job_id == job_id, wanted)
+    return {row.worker: Worker(row.skill, row.price) for row in await connection.execute(query)}
 
 
 async def save_skills(connection: AsyncConnection, job_id: UUID, skills: Mapping[str, Sequence[float]]) -> None:
     if not skills:
         return
     rows = [{"job_id": job_id, "worker": name, "skill": list(skill)} for name, skill in skills.items()]
-    statement = insert(worker).values(rows)
-    await connection.execute(
-        statement.on_conflict_do_update(index_elements=["job_id", "worker"], set_={"skill": statement.excluded.skill})
+    statement = insert(worker)
+    statement = statement.on_conflict_do_update(
+        index_elements=["job_id", "worker"], set_={"skill": statement.excluded.skill}
     )
+    await connection.execute(statement, rows)

@@ -1,8 +1,9 @@
 """What a transaction that records answers has read, and what it will write back."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from decimal import Decimal
 
 import numpy as np
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -11,8 +12,8 @@ from app.policy.belief import Array
 from app.store.answers import Answer, answers_by_assignment, answers_by_pair, answers_on_items, insert_answers
 from app.store.assignments import Lease, leases_by_number, leases_by_pair, mark_answered
 from app.store.items import Item, load_items, save_standings
-from app.store.jobs import Job, save_ledger
-from app.store.workers import load_skills, save_skills
+from app.store.jobs import Job
+from app.store.workers import STRANGER, Worker, load_workers, save_skills
 
 _LONGEST_NUMBER = 18  # digits that fit a bigint
 
@@ -46,28 +47,41 @@ class Ledger:
     items: dict[int, Item]
     leases: dict[int, Lease]
     answers: dict[Who, Answer]
-    skills: dict[str, Array]
+    workers: Mapping[str, Worker]
+    skills: dict[str, Array] = field(default_factory=dict)  # as the answers of this transaction have changed them
     changed_items: set[int] = field(default_factory=set)
-    changed_skills: set[str] = field(default_factory=set)
     settled: set[int] = field(default_factory=set)  # assignments
     new: list[Answer] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.item_ids = {row.key: row.item_id for row in self.items.values()}
+        self.answers_on: dict[int, list[Answer]] = {}
+        for answer in self.answers.values():
+            self.answers_on.setdefault(answer.item_id, []).append(answer)
+        self.newcomer = self.job.engine.newcomer()
         self.leases_of = {(lease.item_id, lease.worker): lease for lease in self.leases.values()}
 
     def skill_of(self, worker: str | None) -> Array:
         """What is known of a worker, shape (parameters,)."""
-        known = None if worker is None else self.skills.get(worker)
-        return self.job.engine.newcomer() if known is None else known
+        if worker in self.skills:
+            return self.skills[worker]
+        known = self.workers.get(worker or "", STRANGER).skill
+        return self.newcomer if known is None else np.array(known)
+
+    def price_of(self, worker: str | None) -> Decimal:
+        return self.workers.get(worker or "", STRANGER).price
 
     def learn_skill(self, worker: str | None, skill: Array) -> None:
         if worker is not None and skill.size:
             self.skills[worker] = skill
-            self.changed_skills.add(worker)
 
-    def votes_on(self, item_id: int) -> list[Answer]:
-        return [answer for answer in self.answers.values() if answer.item_id == item_id]
+    def votes_on(self, item_id: int) -> Sequence[Answer]:
+        return self.answers_on.get(item_id, ())
+
+    def add(self, answer: Answer) -> None:
+        self.answers[who_gave(answer)] = answer
+        self.answers_on.setdefault(answer.item_id, []).append(answer)
+        self.new.append(answer)
 
 
 async def open_ledger(
@@ -90,7 +104,7 @@ async def open_ledger(
         items={row.item_id: row for row in items},
         leases={lease.assignment_id: lease for lease in leases},
         answers={who_gave(answer): answer for answer in answers},
-        skills=await _skills(connection, job, workers),
+        workers=await load_workers(connection, job.job_id, workers),
     )
 
 
@@ -109,12 +123,6 @@ async def _answers(
     return named + (await answers_by_assignment(connection, job.job_id, unnamed) if unnamed else [])
 
 
-async def _skills(connection: AsyncConnection, job: Job, workers: Collection[str]) -> dict[str, Array]:
-    if not workers or not job.engine.newcomer().size:
-        return {}
-    return {name: np.array(skill) for name, skill in (await load_skills(connection, job.job_id, workers)).items()}
-
-
 def who_gave(answer: Answer) -> Who:
     if answer.worker is not None:
         return answer.item_id, answer.worker
@@ -129,5 +137,4 @@ async def write_back(connection: AsyncConnection, ledger: Ledger) -> None:
     await insert_answers(connection, job_id, ledger.new)
     await mark_answered(connection, job_id, ledger.settled)
     await save_standings(connection, job_id, [ledger.items[item_id] for item_id in ledger.changed_items])
-    await save_skills(connection, job_id, {name: ledger.skills[name].tolist() for name in ledger.changed_skills})
-    await save_ledger(connection, ledger.job)
+    await save_skills(connection, job_id, {name: skill.tolist() for name, skill in ledger.skills.items()})

@@ -1,25 +1,32 @@
-"""Lease the best open items to a worker, never promising more than the budget holds."""
+"""Lease the best open items to workers, never promising more than the budget holds."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from decimal import Decimal
 from math import ceil
 from typing import Any, Literal
-from uuid import UUID
 
-from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.domain import AssignmentState, Reason
 from app.store.assignments import HeldLease, Lease, live_leases_of, next_expiry, save_leases
-from app.store.items import Item, best_open_items, has_open_for, has_room_for
-from app.store.jobs import Job, lock_job, save_ledger
-from app.use_cases.clock import Clock
-from app.use_cases.copies_out import change_copies_out
-from app.use_cases.release_expired import release_expired
+from app.store.items import Item
+from app.store.jobs import Job
+from app.store.queue import who_finds_open, who_finds_room
+from app.store.workers import STRANGER, Worker, load_workers
+from app.use_cases.queue_head import Buyer, QueueHead
 
 _LONGEST_WAIT = timedelta(seconds=30)
 _WAIT_FOR_ITEMS = timedelta(seconds=5)
+
+
+@dataclass(frozen=True)
+class Ask:
+    """A worker, perhaps unnamed, who wants to hold so many assignments."""
+
+    worker: str | None
+    count: int
 
 
 @dataclass(frozen=True)
@@ -32,70 +39,94 @@ class Next:
     retry_after: int | None = None  # seconds
 
 
-async def assign_next(database: AsyncEngine, job_id: UUID, *, worker: str | None, count: int, clock: Clock) -> Next:
-    """What the worker holds comes first, then new leases up to `count`."""
-    async with database.begin() as connection:
-        job = await lock_job(connection, job_id)
-        now = clock()  # after the lock: a lease should not have been running while its worker waited
-        job = await release_expired(connection, job, now)
-        if job.paused:
-            return Next("stop", Reason("job-paused", "The job is paused; what is out may still be answered"))
-        held = await live_leases_of(connection, job_id, worker) if worker is not None else []
-        chosen = await _affordable_items(connection, job, worker, count - len(held))
-        fresh = await _lease(connection, job, chosen, worker, now)
-        if held or fresh:
-            return _assigned(held[:count], fresh)
-        return await _why_empty(connection, job, worker, now)
+async def assign_next(
+    connection: AsyncConnection, job: Job, asks: Sequence[Ask], now: datetime
+) -> tuple[Job, list[Next]]:
+    """For each ask in turn: what the worker holds comes first, then new leases up to `count`."""
+    if job.paused:
+        paused = Next("stop", Reason("job-paused", "The job is paused; what is out may still be answered"))
+        return job, [paused] * len(asks)
+    names = {ask.worker for ask in asks if ask.worker is not None}
+    handout = _Handout(
+        job=job,
+        now=now,
+        queue=QueueHead(connection, job, names),
+        held=await live_leases_of(connection, job.job_id, names),
+        workers=await load_workers(connection, job.job_id, names),
+    )
+    await handout.queue.read_ahead(sum(handout.lacks(ask) for ask in asks))
+    given = [await handout.give(ask) for ask in asks]
+    fresh = await handout.write_back(connection)
+    empty = {ask.worker for ask, leases in zip(asks, given, strict=True) if not leases}
+    reasons = await _why_empty(connection, handout, empty)
+    return handout.job, [
+        _assigned(leases, fresh) if leases else reasons[ask.worker] for ask, leases in zip(asks, given, strict=True)
+    ]
 
 
-async def _affordable_items(connection: AsyncConnection, job: Job, worker: str | None, most: int) -> list[Item]:
-    """The best items that the rest of the budget covers together; a dear one gives way to a cheaper one behind it."""
-    chosen: list[Item] = []
-    left = job.remaining
-    while len(chosen) < most and (left is None or left > 0):
-        besides = [row.item_id for row in chosen]
-        room = most - len(chosen)
-        found = await best_open_items(
-            connection, job.job_id, worker=worker, affordable=left, besides=besides, most=room
-        )
-        for row in found:
-            if left is None:
-                chosen.append(row)
-            elif row.cost <= left:
-                chosen.append(row)
-                left -= row.cost
-        if len(found) < room:
-            break
-    return chosen
+@dataclass
+class _Handout:
+    """What is being handed out in one transaction: money is reserved as it goes, rows are written at the end."""
 
+    job: Job
+    now: datetime
+    queue: QueueHead
+    held: dict[str, list[HeldLease]]
+    workers: Mapping[str, Worker]
+    fresh: list[HeldLease] = field(default_factory=list)
 
-async def _lease(
-    connection: AsyncConnection, job: Job, chosen: Sequence[Item], worker: str | None, now: datetime
-) -> list[HeldLease]:
-    """Reserve the money and write the leases."""
-    if not chosen:
-        return []
-    new = [
-        Lease(
-            assignment_id=job.leases + position,
-            item_id=row.item_id,
+    def lacks(self, ask: Ask) -> int:
+        return max(ask.count - len(self.held.get(ask.worker or "", ())), 0)
+
+    async def give(self, ask: Ask) -> list[HeldLease]:
+        """What the worker holds from now on, oldest first, at most as many as were asked for."""
+        mine = self.held.setdefault(ask.worker, []) if ask.worker is not None else []
+        while len(mine) < ask.count:
+            lease = await self._lease(ask.worker)
+            if lease is None:
+                break
+            mine.append(lease)
+        return mine[: ask.count]
+
+    async def _lease(self, worker: str | None) -> HeldLease | None:
+        price = self.workers.get(worker or "", STRANGER).price
+        buyer = Buyer(worker, price, self.job.remaining)
+        item = await self.queue.take(buyer)
+        if item is None:
+            return None
+        cost = buyer.cost_of(item)
+        self.job = replace(self.job, reserved=self.job.reserved + cost, leases=self.job.leases + 1)
+        held = HeldLease(lease=self._new_lease(item, worker, cost), key=item.key, payload=item.payload)
+        self.fresh.append(held)
+        return held
+
+    def _new_lease(self, item: Item, worker: str | None, cost: Decimal) -> Lease:
+        return Lease(
+            assignment_id=self.job.leases,
+            item_id=item.item_id,
             worker=worker,
             state=AssignmentState.LIVE,
-            cost=row.cost,
-            leased_at=now,
-            expires_at=now + job.lease_duration,
-            why=_why(job, row),
+            cost=cost,
+            leased_at=self.now,
+            expires_at=self.now + self.job.lease_duration,
+            why=_why(self.job, item),
         )
-        for position, row in enumerate(chosen, start=1)
-    ]
-    numbers = await save_leases(connection, job.job_id, new)
-    await change_copies_out(connection, job, dict.fromkeys(numbers, 1))
-    reserved = job.reserved + sum((lease.cost for lease in new), Decimal(0))
-    await save_ledger(connection, replace(job, reserved=reserved, leases=job.leases + len(new)))
-    return [
-        HeldLease(lease=replace(lease, assignment_id=numbers[lease.item_id]), key=row.key, payload=row.payload)
-        for lease, row in zip(new, chosen, strict=True)
-    ]
+
+    async def write_back(self, connection: AsyncConnection) -> dict[int, HeldLease]:
+        """Write the leases; gives them by the number that they got here, with the one that stands for them for good."""
+        if not self.fresh:
+            return {}
+        numbers = await save_leases(connection, self.job.job_id, [held.lease for held in self.fresh])
+        await self.queue.write_back()
+        return {held.lease.assignment_id: _renumbered(held, numbers) for held in self.fresh}
+
+
+def _renumbered(held: HeldLease, numbers: Mapping[tuple[int, str | None], int]) -> HeldLease:
+    """A lease that was renewed keeps its first number; one of an unnamed worker is always new."""
+    if held.lease.worker is None:
+        return held
+    number = numbers[held.lease.item_id, held.lease.worker]
+    return replace(held, lease=replace(held.lease, assignment_id=number))
 
 
 def _why(job: Job, row: Item) -> dict[str, Any]:
@@ -103,24 +134,45 @@ def _why(job: Job, row: Item) -> dict[str, Any]:
     return {"code": reason.code, "message": reason.message, "priority": row.standing.priority}
 
 
-def _assigned(held: Sequence[HeldLease], fresh: Sequence[HeldLease]) -> Next:
-    parts = [f"{len(leases)} {word}" for leases, word in ((held, "already held"), (fresh, "newly assigned")) if leases]
-    return Next("continue", Reason("assigned", ", ".join(parts)), [*held, *fresh])
+def _assigned(leases: Sequence[HeldLease], fresh: Mapping[int, HeldLease]) -> Next:
+    new = [fresh[held.lease.assignment_id] for held in leases if held.lease.assignment_id in fresh]
+    old = [held for held in leases if held.lease.assignment_id not in fresh]
+    parts = [f"{len(some)} {word}" for some, word in ((old, "already held"), (new, "newly assigned")) if some]
+    return Next("continue", Reason("assigned", ", ".join(parts)), [*old, *new])
 
 
-async def _why_empty(connection: AsyncConnection, job: Job, worker: str | None, now: datetime) -> Next:
-    """No work is an answer too: say which kind."""
+async def _why_empty(
+    connection: AsyncConnection, handout: _Handout, workers: Collection[str | None]
+) -> dict[str | None, Next]:
+    """No work is an answer too: say which kind, for each of these workers."""
+    job = handout.job
+    if not workers:
+        return {}
     if not job.items:
-        return _wait("no-items", "The job has no items yet", _WAIT_FOR_ITEMS)
+        return dict.fromkeys(workers, _wait("no-items", "The job has no items yet", _WAIT_FOR_ITEMS))
     if not job.open:
-        return Next("stop", Reason("all-resolved", f"All {job.items} items are resolved or given up"))
-    if await has_room_for(connection, job.job_id, worker):
-        held_back = f", of which {job.reserved} is reserved by leases that may still return" if job.reserved else ""
-        message = f"The rest of the budget, {job.remaining}, covers no open item; {job.budget} in all{held_back}"
-        return Next("stop", Reason("budget-exhausted", message))
-    if await has_open_for(connection, job.job_id, worker):
-        expiry = await next_expiry(connection, job.job_id)
-        return _wait("all-leased", "Every open item is out to as many workers as it needs", (expiry or now) - now)
+        resolved = Next("stop", Reason("all-resolved", f"All {job.items} items are resolved or given up"))
+        return dict.fromkeys(workers, resolved)
+    too_dear = set() if handout.queue.is_empty else await who_finds_room(connection, job.job_id, workers)
+    waiting = await who_finds_open(connection, job.job_id, set(workers) - too_dear)
+    expiry = await next_expiry(connection, job.job_id) if waiting else None
+    reasons = {worker: _too_dear(job) for worker in too_dear}
+    for worker in set(workers) - too_dear:
+        reasons[worker] = _all_out((expiry or handout.now) - handout.now) if worker in waiting else _seen_all(worker)
+    return reasons
+
+
+def _too_dear(job: Job) -> Next:
+    held_back = f", of which {job.reserved:f} is reserved by leases that may still return" if job.reserved else ""
+    message = f"The rest of the budget, {job.remaining:f}, covers no open item; {job.budget:f} in all{held_back}"
+    return Next("stop", Reason("budget-exhausted", message))
+
+
+def _all_out(until: timedelta) -> Next:
+    return _wait("all-leased", "Every open item is out to as many workers as it needs", until)
+
+
+def _seen_all(worker: str | None) -> Next:
     message = f"Worker {worker!r} has answered every open item" if worker else "Every open item has been answered"
     return Next("stop", Reason("worker-has-seen-all", message))
 

@@ -1,64 +1,78 @@
-"""Keep, give back or refuse an assignment before it is answered."""
+"""Keep, give back or refuse assignments before they are answered."""
 
-from dataclasses import replace
-from datetime import timedelta
-from uuid import UUID
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from decimal import Decimal
 
-from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.domain import AssignmentState
-from app.errors import AssignmentEnded, AssignmentUnknown, LeaseExpired
-from app.store.assignments import HeldLease, end_lease, extend_lease, lease_with_item
-from app.store.jobs import Job, lock_job, save_ledger
-from app.use_cases.clock import Clock
+from app.errors import AssignmentEnded, AssignmentUnknown, LeaseExpired, SufficeError
+from app.store.assignments import HeldLease, Lease, leases_with_items, save_changes
+from app.store.jobs import Job
 from app.use_cases.copies_out import change_copies_out
-from app.use_cases.release_expired import release_expired
 
 
-async def extend_assignment(
-    database: AsyncEngine, job_id: UUID, number: int, *, duration: timedelta | None, clock: Clock
-) -> HeldLease:
+@dataclass(frozen=True)
+class Extend:
     """Hold the item for so much longer from now on, by default as long as a new lease lasts."""
-    async with database.begin() as connection:
-        job = await lock_job(connection, job_id)
-        now = clock()  # after the lock: a lease should not have been running while its worker waited
-        job = await release_expired(connection, job, now)
-        held = await _find(connection, job, number)
-        _refuse_unless_live(held)
-        until = now + (duration or job.lease_duration)
-        await extend_lease(connection, job_id, number, until=until)
-    return replace(held, lease=replace(held.lease, expires_at=until))
+
+    number: int
+    duration: timedelta | None
+
+    def changed(self, held: HeldLease, job: Job, now: datetime) -> Lease:
+        lease = held.lease
+        if lease.state is AssignmentState.EXPIRED:
+            raise LeaseExpired(f"The lease on {held.key!r} expired at {lease.expires_at.isoformat()}; ask for the next")
+        if lease.state is not AssignmentState.LIVE:
+            raise AssignmentEnded(f"The assignment of {held.key!r} is {lease.state}")
+        return replace(lease, expires_at=now + (self.duration or job.lease_duration))
 
 
-async def return_assignment(
-    database: AsyncEngine, job_id: UUID, number: int, *, state: AssignmentState, clock: Clock
-) -> HeldLease:
-    """Give the item and its money back, as released or as skipped; what has ended before only changes its name."""
-    async with database.begin() as connection:
-        job = await lock_job(connection, job_id)
-        now = clock()  # after the lock: a lease should not have been running while its worker waited
-        job = await release_expired(connection, job, now)
-        held = await _find(connection, job, number)
+@dataclass(frozen=True)
+class Return:
+    """End the lease: `released`, and anybody may have the item, or `skipped`, and this worker may not."""
+
+    number: int
+    state: AssignmentState
+
+    def changed(self, held: HeldLease, job: Job, now: datetime) -> Lease:  # noqa: ARG002  as `Extend` takes them
         if held.lease.state is AssignmentState.ANSWERED:
             raise AssignmentEnded(f"The assignment of {held.key!r} is answered")
-        if held.lease.state is AssignmentState.LIVE:
-            await change_copies_out(connection, job, {held.lease.item_id: -1})
-            await save_ledger(connection, replace(job, reserved=job.reserved - held.lease.cost))
-        await end_lease(connection, job_id, number, state=state)
-    return replace(held, lease=replace(held.lease, state=state))
+        return replace(held.lease, state=self.state)
 
 
-async def _find(connection: AsyncConnection, job: Job, number: int) -> HeldLease:
-    held = await lease_with_item(connection, job.job_id, number)
-    if held is None:
-        raise AssignmentUnknown(f"The job has no assignment '{number}'")
-    return held
+Change = Extend | Return
 
 
-def _refuse_unless_live(held: HeldLease) -> None:
-    if held.lease.state is AssignmentState.EXPIRED:
-        raise LeaseExpired(
-            f"The lease on {held.key!r} expired at {held.lease.expires_at.isoformat()}; ask for the next"
-        )
-    if held.lease.state is not AssignmentState.LIVE:
-        raise AssignmentEnded(f"The assignment of {held.key!r} is {held.lease.state}")
+async def change_assignments(
+    connection: AsyncConnection, job: Job, changes: Sequence[Change], now: datetime
+) -> tuple[Job, list[HeldLease | SufficeError]]:
+    """Make each change in turn; one that is refused does not harm the others."""
+    before = await leases_with_items(connection, job.job_id, {change.number for change in changes})
+    held = dict(before)
+    outcomes = [_try_to_change(held, change, job, now) for change in changes]
+    changed = [one.lease for number, one in held.items() if one is not before[number]]
+    ended = [lease for lease in changed if _is_live(before[lease.assignment_id].lease) and not _is_live(lease)]
+    if changed:
+        await save_changes(connection, job.job_id, changed)
+    released = Counter(lease.item_id for lease in ended)
+    await change_copies_out(connection, job, {item_id: -copies for item_id, copies in released.items()})
+    return replace(job, reserved=job.reserved - sum((lease.cost for lease in ended), Decimal(0))), outcomes
+
+
+def _try_to_change(held: dict[int, HeldLease], change: Change, job: Job, now: datetime) -> HeldLease | SufficeError:
+    if change.number not in held:
+        return AssignmentUnknown(f"The job has no assignment '{change.number}'")
+    one = held[change.number]
+    try:
+        held[change.number] = replace(one, lease=change.changed(one, job, now))
+    except SufficeError as refusal:
+        return refusal
+    return held[change.number]
+
+
+def _is_live(lease: Lease) -> bool:
+    return lease.state is AssignmentState.LIVE

@@ -1,6 +1,6 @@
 """Keep count of the answers that are out, and of what that means for an item's priority."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -8,7 +8,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from app.domain import ItemState
 from app.store.items import Item, change_in_flight, load_items, save_standings
 from app.store.jobs import Job
-from app.use_cases.standing import Known, judge_one, state_of
+from app.use_cases.standing import Known, judged, state_of
 
 
 async def change_copies_out(connection: AsyncConnection, job: Job, changes: Mapping[int, int]) -> None:
@@ -17,12 +17,16 @@ async def change_copies_out(connection: AsyncConnection, job: Job, changes: Mapp
         await change_in_flight(connection, job.job_id, changes)
         return
     loaded = await load_items(connection, job.job_id, keys=(), item_ids=changes.keys())
-    await save_standings(connection, job.job_id, [_thought_over(job, row, changes[row.item_id]) for row in loaded])
+    changed = [replace(row, in_flight=row.in_flight + changes[row.item_id]) for row in loaded]
+    await save_standings(connection, job.job_id, thought_over(job, changed))
 
 
-def _thought_over(job: Job, row: Item, change: int) -> Item:
-    row = replace(row, in_flight=row.in_flight + change)
-    if row.standing.state is not ItemState.OPEN:
-        return row
-    standing, _ = judge_one(job.engine, state_of(row.standing), Known.of(row))
-    return replace(row, standing=standing)
+def thought_over(job: Job, rows: Sequence[Item]) -> list[Item]:
+    """Items as they stand now that other numbers of answers are out; those that are closed stay as they are."""
+    known = [row for row in rows if row.standing.state is ItemState.OPEN]
+    if not known:
+        return list(rows)
+    state = state_of([row.standing for row in known])
+    verdicts = judged(job.engine, state, [Known.of(row) for row in known])
+    anew = {row.item_id: replace(row, standing=found) for row, (found, _) in zip(known, verdicts, strict=True)}
+    return [anew.get(row.item_id, row) for row in rows]

@@ -48,5 +48,5 @@ async def read_item(database: AsyncEngine, job_id: UUID, key: str) -> Story:
             raise ItemUnknown(f"The job has no item {key!r}")
         answers = await answers_on_items(connection, job_id, [found[0].item_id])
     engine = job.engine
-    prospect = engine.prospect(state_of(found[0].standing), facts_of(engine, [Known.of(found[0])]))
+    prospect = engine.prospect(state_of([found[0].standing]), facts_of(engine, [Known.of(found[0])]))
     return Story(job, found[0], prospect.now.posterior[0], answers)

@@ -1,12 +1,14 @@
-"""Record answers: count the vote, pay for it, and say what becomes of the item."""
+"""Record answers: count the votes, pay for them, and say what becomes of the items."""
 
+import asyncio
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
+from datetime import datetime
 from decimal import Decimal
-from uuid import UUID
+from itertools import pairwise
 
 import numpy as np
-from sqlalchemy.ext.asyncio import AsyncEngine
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.domain import DECISION_OF, AssignmentState, Decision, ItemState, Reason, Verdict
 from app.errors import (
@@ -20,14 +22,15 @@ from app.errors import (
     LabelUnknown,
     SufficeError,
 )
+from app.policy.belief import State
 from app.store.answers import Answer
 from app.store.assignments import Lease
-from app.store.items import Item
-from app.store.jobs import Job, lock_job
+from app.store.items import Item, Standing
+from app.store.jobs import Job
 from app.use_cases.answer_ledger import Ledger, Submission, Who, open_ledger, write_back
-from app.use_cases.clock import Clock
-from app.use_cases.release_expired import release_expired
-from app.use_cases.standing import Known, facts_of, judge_one, state_of
+from app.use_cases.standing import Known, facts_of, judged, state_of
+
+_FEW = 128  # answers that are recorded on the event loop: a millisecond or two
 
 
 @dataclass(frozen=True)
@@ -53,6 +56,7 @@ class _Vote:
     worker: str | None
     lease: Lease | None
     label: int
+    price: Decimal
 
     @property
     def who(self) -> Who:
@@ -72,28 +76,47 @@ class _Vote:
 
     @property
     def cost(self) -> Decimal:
-        return self.lease.cost if self.lease is not None and self.leased else self.item.cost
+        return self.lease.cost if self.lease is not None and self.leased else self.item.cost * self.price
+
+
+Outcome = Recorded | SufficeError
 
 
 async def record_answers(
-    database: AsyncEngine, job_id: UUID, submissions: Sequence[Submission], clock: Clock
-) -> list[Recorded | SufficeError]:
-    """Record each answer in order; one that is refused does not harm the others."""
-    async with database.begin() as connection:
-        job = await lock_job(connection, job_id)
-        now = clock()  # after the lock: a lease should not have been running while its worker waited
-        job = await release_expired(connection, job, now)
-        ledger = await open_ledger(connection, job, submissions, now)
-        outcomes = [_try_to_record(ledger, submission) for submission in submissions]
-        await write_back(connection, ledger)
-    return outcomes
+    connection: AsyncConnection, job: Job, sent: Sequence[Sequence[Submission]], now: datetime
+) -> tuple[Job, list[list[Outcome]]]:
+    """Record each answer of each sender in order; one that is refused does not harm the others."""
+    submissions = [submission for one in sent for submission in one]
+    ledger = await open_ledger(connection, job, submissions, now)
+    if len(submissions) <= _FEW:
+        outcomes = _record_all(ledger, submissions)
+    else:
+        outcomes = await asyncio.to_thread(_record_all, ledger, submissions)
+    await write_back(connection, ledger)
+    ends = np.cumsum([0, *map(len, sent)]).tolist()
+    return ledger.job, [outcomes[start:end] for start, end in pairwise(ends)]
 
 
-def _try_to_record(ledger: Ledger, submission: Submission) -> Recorded | SufficeError:
-    try:
-        return _record(ledger, _understand(ledger, submission))
-    except SufficeError as refusal:
-        return refusal
+def _record_all(ledger: Ledger, submissions: Sequence[Submission]) -> list[Outcome]:
+    """One by one as far as money goes; the arithmetic for many at once, as long as they do not touch each other."""
+    outcomes: dict[int, Outcome] = {}
+    run = _Run(ledger)
+    for position, submission in enumerate(submissions):
+        try:
+            vote = _understand(ledger, submission)
+            if run.touches(vote):
+                outcomes |= run.settle()
+                run, vote = _Run(ledger), replace(vote, item=ledger.items[vote.item.item_id])
+            given = ledger.answers.get(vote.who)
+            if given is not None:
+                outcomes[position] = _repeat(ledger.job, vote, given)
+                continue
+            _pay(ledger, vote)
+            run.add(position, vote)
+        except SufficeError as refusal:
+            outcomes[position] = refusal
+    outcomes |= run.settle()
+    return [outcomes[position] for position in range(len(submissions))]
 
 
 def _understand(ledger: Ledger, submission: Submission) -> _Vote:
@@ -105,7 +128,7 @@ def _understand(ledger: Ledger, submission: Submission) -> _Vote:
             f"{submission.label!r} is not a label of this job",
             errors=(FieldError(f"{submission.pointer}/label", f"Must be one of {choices}"),),
         )
-    return _Vote(item, worker, lease, labels.index(submission.label))
+    return _Vote(item, worker, lease, labels.index(submission.label), ledger.price_of(worker))
 
 
 def _locate(ledger: Ledger, submission: Submission) -> tuple[Item, str | None, Lease | None]:
@@ -137,24 +160,6 @@ def _refuse_other_names(submission: Submission, item: Item, lease: Lease) -> Non
             )
 
 
-def _record(ledger: Ledger, vote: _Vote) -> Recorded:
-    given = ledger.answers.get(vote.who)
-    if given is not None:
-        return _repeat(ledger.job, vote, given)
-    if not vote.leased:
-        _refuse_if_closed_or_too_dear(ledger.job, vote.item)
-    item, verdict = _count(ledger, vote)
-    _pay(ledger, vote, item)
-    answer = _answer(ledger, vote, item, verdict)
-    ledger.answers[vote.who] = answer
-    ledger.new.append(answer)
-    ledger.items[item.item_id] = item
-    ledger.changed_items.add(item.item_id)
-    if vote.item.standing.state is ItemState.OPEN and verdict.label is not None:
-        _score_workers(ledger, item.item_id, verdict.label)
-    return _told(ledger.job, item, answer, duplicate=False)
-
-
 def _repeat(job: Job, vote: _Vote, given: Answer) -> Recorded:
     """The same answer gets the same result; another one is refused."""
     if given.label == vote.label:
@@ -166,26 +171,108 @@ def _repeat(job: Job, vote: _Vote, given: Answer) -> Recorded:
     )
 
 
-def _refuse_if_closed_or_too_dear(job: Job, item: Item) -> None:
-    if item.standing.state is not ItemState.OPEN:
-        raise ItemClosed(f"Item {item.key!r} is {item.standing.state}: {item.standing.reason.message}")
-    if not job.affords(item.cost):
-        raise BudgetExhausted(f"Item {item.key!r} costs {item.cost:f}, and {job.remaining:f} of the budget is left")
+def _pay(ledger: Ledger, vote: _Vote) -> None:
+    """Turn a reservation into expense, or spend at once where the item is open and the budget covers it."""
+    job, item, cost = ledger.job, vote.item, vote.cost
+    if not vote.leased:
+        if item.standing.state is not ItemState.OPEN:
+            raise ItemClosed(f"Item {item.key!r} is {item.standing.state}: {item.standing.reason.message}")
+        if not job.affords(cost):
+            raise BudgetExhausted(f"Item {item.key!r} costs {cost:f}, and {job.remaining:f} of the budget is left")
+    reserved = job.reserved - cost if vote.leased else job.reserved
+    ledger.job = replace(job, spent=job.spent + cost, reserved=reserved, answers=job.answers + 1)
+    if vote.lease is not None:
+        ledger.settled.add(vote.lease.assignment_id)
 
 
-def _count(ledger: Ledger, vote: _Vote) -> tuple[Item, Verdict]:
-    """Learn from the vote. An item that closed while this lease was out stays closed: its verdict was given."""
-    engine, before = ledger.job.engine, vote.item.standing
-    after = replace(vote.item, in_flight=vote.item.in_flight - vote.leased)
-    known = Known.of(after)
-    skill = ledger.skill_of(vote.worker)[None, :]
-    state, learned = engine.learn(state_of(before), facts_of(engine, [known]), skill, np.array([vote.label]))
-    ledger.learn_skill(vote.worker, learned[0])
-    standing, verdict = judge_one(engine, state, known)
-    if before.state is not ItemState.OPEN:
-        standing = replace(before, votes=standing.votes, evidence=standing.evidence)
-        verdict = Verdict(DECISION_OF[before.state], before.reason, before.label)
-    return replace(after, standing=standing), verdict
+@dataclass
+class _Run:
+    """Votes that are paid for and do not touch each other, so that they can be learned from together."""
+
+    ledger: Ledger
+    votes: dict[int, _Vote] = field(default_factory=dict)  # by the position among the submissions
+    items: set[int] = field(default_factory=set)
+    scored: set[str | None] = field(default_factory=set)
+
+    def touches(self, vote: _Vote) -> bool:
+        """It is about the same item, or by a worker whom the end of an item of this run would teach us about."""
+        return vote.item.item_id in self.items or vote.worker in self.scored
+
+    def add(self, position: int, vote: _Vote) -> None:
+        self.votes[position] = vote
+        self.items.add(vote.item.item_id)
+        if self.ledger.job.rules.worker_model.scores_finished_items and vote.worker is not None:
+            voters = {answer.worker for answer in self.ledger.votes_on(vote.item.item_id)}
+            self.scored |= (voters | {vote.worker}) - {None}
+
+    def settle(self) -> dict[int, Outcome]:
+        """Learn from the votes, and tell what each has led to."""
+        if not self.votes:
+            return {}
+        engine, votes = self.ledger.job.engine, list(self.votes.values())
+        items = [replace(vote.item, in_flight=vote.item.in_flight - vote.leased) for vote in votes]
+        verdicts = judged(engine, _learn(self.ledger, votes), [Known.of(item) for item in items])
+        first = self.ledger.job.answers - len(votes) + 1
+        told: dict[int, Outcome] = {}
+        for number, (position, vote) in enumerate(self.votes.items()):
+            standing, verdict = verdicts[number]
+            item, verdict = _kept_closed(replace(items[number], standing=standing), vote.item.standing, verdict)
+            answer = _answer(self.ledger, vote, item, verdict, first + number)
+            _enter(self.ledger, vote, item, answer)
+            told[position] = _told(self.ledger.job, item, answer, duplicate=False)
+        return told
+
+
+def _learn(ledger: Ledger, votes: Sequence[_Vote]) -> State:
+    """The items' state after these votes, and what the ledger knows of their workers; one worker's votes in turn."""
+    engine = ledger.job.engine
+    pieces = []
+    for some in _without_repeated_workers(votes) if ledger.newcomer.size else [votes]:
+        facts = facts_of(engine, [Known.of(vote.item) for vote in some])
+        skills = np.array([ledger.skill_of(vote.worker) for vote in some])
+        labels = np.array([vote.label for vote in some])
+        state, learned = engine.learn(state_of([vote.item.standing for vote in some]), facts, skills, labels)
+        for vote, skill in zip(some, learned, strict=True):
+            ledger.learn_skill(vote.worker, skill)
+        pieces.append(state)
+    return State(*(np.concatenate([getattr(piece, name) for piece in pieces]) for name in ("votes", "evidence")))
+
+
+def _without_repeated_workers(votes: Sequence[_Vote]) -> list[list[_Vote]]:
+    """Cut where a worker comes again."""
+    pieces: list[list[_Vote]] = [[]]
+    workers: set[str | None] = set()
+    for vote in votes:
+        if vote.worker in workers:
+            pieces.append([])
+            workers.clear()
+        pieces[-1].append(vote)
+        workers |= {vote.worker} - {None}
+    return pieces
+
+
+def _kept_closed(item: Item, before: Standing, verdict: Verdict) -> tuple[Item, Verdict]:
+    """An item that closed while this lease was out stays closed: its verdict was given."""
+    if before.state is ItemState.OPEN:
+        return item, verdict
+    standing = replace(before, votes=item.standing.votes, evidence=item.standing.evidence)
+    return replace(item, standing=standing), Verdict(DECISION_OF[before.state], before.reason, before.label)
+
+
+def _enter(ledger: Ledger, vote: _Vote, item: Item, answer: Answer) -> None:
+    """Into the ledger, with the job's counters in step."""
+    before, after = vote.item.standing, item.standing
+    ledger.job = replace(
+        ledger.job,
+        resolved=ledger.job.resolved + _newly(ItemState.RESOLVED, before.state, after.state),
+        given_up=ledger.job.given_up + _newly(ItemState.GIVEN_UP, before.state, after.state),
+        progress=ledger.job.progress + after.progress - before.progress,
+    )
+    ledger.add(answer)
+    ledger.items[item.item_id] = item
+    ledger.changed_items.add(item.item_id)
+    if before.state is ItemState.OPEN and after.label is not None:
+        _score_workers(ledger, item.item_id, after.label)
 
 
 def _score_workers(ledger: Ledger, item_id: int, label: int) -> None:
@@ -198,29 +285,13 @@ def _score_workers(ledger: Ledger, item_id: int, label: int) -> None:
         ledger.learn_skill(answer.worker, model.score(skill, np.array([answer.label == label]))[0])
 
 
-def _pay(ledger: Ledger, vote: _Vote, after: Item) -> None:
-    """Turn a reservation into expense, or spend at once; and keep the job's counters in step."""
-    job, before = ledger.job, vote.item.standing
-    ledger.job = replace(
-        job,
-        spent=job.spent + vote.cost,
-        reserved=job.reserved - vote.cost if vote.leased else job.reserved,
-        answers=job.answers + 1,
-        resolved=job.resolved + _newly(ItemState.RESOLVED, before.state, after.standing.state),
-        given_up=job.given_up + _newly(ItemState.GIVEN_UP, before.state, after.standing.state),
-        progress=job.progress + after.standing.progress - before.progress,
-    )
-    if vote.lease is not None:
-        ledger.settled.add(vote.lease.assignment_id)
-
-
 def _newly(state: ItemState, before: ItemState, after: ItemState) -> int:
     return int(before is not state and after is state)
 
 
-def _answer(ledger: Ledger, vote: _Vote, after: Item, verdict: Verdict) -> Answer:
+def _answer(ledger: Ledger, vote: _Vote, after: Item, verdict: Verdict, number: int) -> Answer:
     return Answer(
-        answer_id=ledger.job.answers,
+        answer_id=number,
         item_id=after.item_id,
         worker=vote.worker,
         assignment_id=vote.lease.assignment_id if vote.lease else None,

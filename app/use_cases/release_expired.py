@@ -8,26 +8,28 @@ from decimal import Decimal
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from app.store.assignments import expire_leases, jobs_with_expired_leases
+from app.store.database import only_here
 from app.store.jobs import Job, lock_job, save_ledger
 from app.use_cases.copies_out import change_copies_out
 
+_SWEEPER = 7311  # the number of the lock that the sweeping replica holds
+
 
 async def release_expired(connection: AsyncConnection, job: Job, now: datetime) -> Job:
-    """Release the expired leases of a locked job; gives the job with its money returned."""
+    """Release the expired leases of a locked job; gives the job with its money returned, yet to be saved."""
     expired = await expire_leases(connection, job.job_id, now)
     if not expired:
         return job
     released = Counter(item_id for item_id, _ in expired)
     await change_copies_out(connection, job, {item_id: -copies for item_id, copies in released.items()})
-    job = replace(job, reserved=job.reserved - sum((cost for _, cost in expired), Decimal(0)))
-    await save_ledger(connection, job)
-    return job
+    return replace(job, reserved=job.reserved - sum((cost for _, cost in expired), Decimal(0)))
 
 
 async def sweep(database: AsyncEngine, now: datetime) -> None:
-    """Release the expired leases of all jobs. Replicas may do this side by side."""
-    async with database.connect() as connection:
-        job_ids = await jobs_with_expired_leases(connection, now)
-    for job_id in job_ids:
-        async with database.begin() as connection:  # one job, one transaction: no writer waits for the whole sweep
-            await release_expired(connection, await lock_job(connection, job_id), now)
+    """Release the expired leases of all jobs, unless another replica is at it."""
+    async with only_here(database, _SWEEPER) as connection:
+        if connection is None:
+            return
+        for job_id in await jobs_with_expired_leases(connection, now):
+            async with database.begin() as own:  # one job, one transaction: no writer waits for the whole sweep
+                await save_ledger(own, await release_expired(own, await lock_job(own, job_id), now))

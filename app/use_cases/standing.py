@@ -28,47 +28,54 @@ class Known:
 
 def facts_of(engine: Engine, items: Sequence[Known]) -> Facts:
     classes = len(engine.rules.labels)
-    priors = [[np.nan] * classes if row.prior is None else row.prior for row in items]
+    prior = None
+    if any(row.prior is not None for row in items):
+        prior = np.array([[np.nan] * classes if row.prior is None else row.prior for row in items])
     return Facts(
         cost=np.array([float(row.cost) for row in items]),
         in_flight=np.array([float(row.in_flight) for row in items]),
         number=np.array([row.item_id for row in items], dtype=np.int64),
-        prior=np.array(priors) if any(row.prior is not None for row in items) else None,
+        prior=prior,
         seed=engine.rules.seed,
     )
 
 
-def state_of(standing: Standing) -> State:
-    """The state of one item."""
-    return State(np.array([standing.votes], dtype=np.float64), np.array([standing.evidence], dtype=np.float64))
+def state_of(standings: Sequence[Standing]) -> State:
+    return State(
+        np.array([standing.votes for standing in standings], dtype=np.float64),
+        np.array([standing.evidence for standing in standings], dtype=np.float64),
+    )
 
 
-def judge_one(engine: Engine, state: State, known: Known) -> tuple[Standing, Verdict]:
-    judgement = engine.judge(state, facts_of(engine, [known]))
-    verdict = engine.verdict(judgement, 0)
-    return _standing(state, judgement, 0, verdict), verdict
+def judged(engine: Engine, state: State, items: Sequence[Known]) -> list[tuple[Standing, Verdict]]:
+    """Where items in this state stand, row by row. Items that are alike get the same reason, worded once."""
+    judgement = engine.judge(state, facts_of(engine, items))
+    votes, evidence = state.votes.astype(int).tolist(), state.evidence.tolist()
+    by_luck = not engine.rules.bar.steady
+    worded: dict[object, Verdict] = {}
+    found = []
+    for row, known in enumerate(items):
+        number = known.item_id if by_luck and any(votes[row]) else 0
+        end = bool(judgement.closed[row]), int(judgement.winner[row])
+        alike = (*votes[row], *evidence[row], known.cost, *(known.prior or ()), number, *end)
+        if alike not in worded:
+            worded[alike] = engine.verdict(judgement, row)
+        found.append((_standing(votes[row], evidence[row], judgement, row, worded[alike]), worded[alike]))
+    return found
 
 
 def first_standings(engine: Engine, items: Sequence[Known]) -> list[Standing]:
-    """Where new items stand. Their reasons are the same for the same cost and prior, so each is worded once."""
-    facts = facts_of(engine, items)
-    state = engine.initial(facts)
-    judgement = engine.judge(state, facts)
-    verdicts: dict[object, Verdict] = {}
-    standings = []
-    for row, known in enumerate(items):
-        alike = (known.cost, tuple(known.prior or ()), bool(judgement.closed[row]))
-        if alike not in verdicts:
-            verdicts[alike] = engine.verdict(judgement, row)
-        standings.append(_standing(state, judgement, row, verdicts[alike]))
-    return standings
+    """Where new items stand."""
+    return [standing for standing, _ in judged(engine, engine.initial(facts_of(engine, items)), items)]
 
 
-def _standing(state: State, judgement: Judgement, row: int, verdict: Verdict) -> Standing:
+def _standing(
+    votes: Sequence[int], evidence: Sequence[float], judgement: Judgement, row: int, verdict: Verdict
+) -> Standing:
     return Standing(
         state=STATE_AFTER[verdict.decision],
-        votes=state.votes[row].astype(int).tolist(),
-        evidence=state.evidence[row].tolist(),
+        votes=votes,
+        evidence=evidence,
         priority=float(judgement.priority[row]),
         wanted=int(judgement.wanted[row]),
         label=verdict.label,

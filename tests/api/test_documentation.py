@@ -5,6 +5,8 @@ import json
 import httpx
 import pytest
 
+from app.store.database import head_revision
+
 METHODS = {"get", "post", "put", "patch", "delete"}
 
 
@@ -83,4 +85,4 @@ async def test_the_assets_are_served_here(client, asset):
 
 async def test_health(client):
     assert (await client.get("/healthz")).json() == {"status": "ok"}
-    assert (await client.get("/readyz")).json() == {"status": "ready", "revision": "0001"}
+    assert (await client.get("/readyz")).json() == {"status": "ready", "revision": head_revision()}

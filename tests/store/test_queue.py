@@ -1,14 +1,27 @@
 """Choosing the next item reads the head of an index, whatever the size of the job."""
 
+from decimal import Decimal
 from uuid import UUID
 
+import pytest
 from sqlalchemy import event, text
 
-from app.store.items import best_open_items
+from app.store.queue import best_open_item, head_of_queue
 
 
-async def test_the_queue_is_read_from_its_index(new_job, database):
-    """No sort and no scan of the job: a plan that reads ten items of ten thousand."""
+async def read_ahead(connection, job_id):
+    return await head_of_queue(connection, job_id, asking=["w1", "w2"], most=16)
+
+
+async def look_for_one(connection, job_id):
+    prices = {"price": Decimal("1.5"), "affordable": Decimal(20)}
+    found = await best_open_item(connection, job_id, worker="w1", besides=[1, 2], asking=["w1", "w2"], **prices)
+    return [found]
+
+
+@pytest.mark.parametrize(("read", "count"), [(read_ahead, 16), (look_for_one, 1)])
+async def test_the_queue_is_read_from_its_index(new_job, database, read, count):
+    """No sort and no scan of the job: a plan that reads a few items of ten thousand."""
     job = await new_job(items=10_000)
     async with database.begin() as connection:
         await connection.execute(text("ANALYZE item"))
@@ -18,11 +31,11 @@ async def test_the_queue_is_read_from_its_index(new_job, database):
             "before_cursor_execute",
             lambda _c, _cursor, statement, parameters, _context, _many: statements.append((statement, parameters)),
         )
-        found = await best_open_items(connection, UUID(job.id), worker="w1", affordable=None, besides=[], most=10)
+        found = await read(connection, UUID(job.id))
         [(statement, parameters)] = statements
         raw = (await connection.get_raw_connection()).driver_connection
         plan = "\n".join(row[0] for row in await raw.fetch(f"EXPLAIN (ANALYZE, BUFFERS OFF) {statement}", *parameters))
-    assert len(found) == 10
+    assert len(found) == count
     assert "Index Scan using ix_item_queue" in plan, plan
     assert "Sort" not in plan, plan
 

@@ -1,0 +1,139 @@
+"""Serve together, in one transaction, the requests that wait for the same job at the same moment."""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
+
+from app.errors import SufficeError
+from app.store.assignments import HeldLease
+from app.store.database import is_lost
+from app.store.jobs import lock_job, save_ledger
+from app.use_cases.answer_ledger import Submission
+from app.use_cases.assign_next import Ask, Next, assign_next
+from app.use_cases.change_assignment import Change, Extend, Return, change_assignments
+from app.use_cases.clock import Clock
+from app.use_cases.record_answers import Outcome, record_answers
+from app.use_cases.release_expired import release_expired
+
+_MOST = 1000  # answers, asks and changes in one transaction
+
+
+@dataclass(frozen=True)
+class Sent:
+    """Answers of one request."""
+
+    submissions: Sequence[Submission]
+
+
+Wish = Ask | Sent | Change
+
+
+@dataclass(frozen=True)
+class _Waiting:
+    wish: Wish
+    outcome: asyncio.Future[Any]
+
+    @property
+    def weight(self) -> int:
+        return len(self.wish.submissions) if isinstance(self.wish, Sent) else 1
+
+
+class Desk:
+    """One queue per job. Who comes alone is served at once; those who come meanwhile are served next, together.
+
+    A commit costs the same for one request and for a hundred, and no job ever holds more than one connection.
+    """
+
+    def __init__(self, database: AsyncEngine, clock: Clock) -> None:
+        self._database, self._clock = database, clock
+        self._queues: dict[UUID, list[_Waiting]] = {}
+        self._serving: set[asyncio.Task[None]] = set()
+
+    async def ask(self, job_id: UUID, ask: Ask) -> Next:
+        found: Next = await self._wait(job_id, ask)
+        return found
+
+    async def answer(self, job_id: UUID, submissions: Sequence[Submission]) -> list[Outcome]:
+        outcomes: list[Outcome] = await self._wait(job_id, Sent(submissions))
+        return outcomes
+
+    async def change(self, job_id: UUID, change: Change) -> HeldLease:
+        held: HeldLease = await self._wait(job_id, change)
+        return held
+
+    async def close(self) -> None:
+        """Let those who are being served finish."""
+        await asyncio.gather(*self._serving)
+
+    async def _wait(self, job_id: UUID, wish: Wish) -> Any:  # noqa: ANN401  each kind of wish has its own outcome
+        waiting = _Waiting(wish, asyncio.get_running_loop().create_future())
+        if job_id in self._queues:
+            self._queues[job_id].append(waiting)
+        else:
+            self._queues[job_id] = [waiting]
+            task = asyncio.create_task(self._serve(job_id))
+            self._serving.add(task)
+            task.add_done_callback(self._serving.discard)
+        return await waiting.outcome
+
+    async def _serve(self, job_id: UUID) -> None:
+        """Until nobody waits for this job any more."""
+        while together := self._next_in(job_id):
+            await self._serve_together(job_id, together)
+        del self._queues[job_id]
+
+    def _next_in(self, job_id: UUID) -> list[_Waiting]:
+        """Those at the head of the queue, without those who have left."""
+        queue, weight = self._queues[job_id], 0
+        together: list[_Waiting] = []
+        while queue and (not together or weight + queue[0].weight <= _MOST):
+            waiting = queue.pop(0)
+            if not waiting.outcome.done():
+                together.append(waiting)
+                weight += waiting.weight
+        return together
+
+    async def _serve_together(self, job_id: UUID, together: Sequence[_Waiting]) -> None:
+        try:
+            outcomes = await self._commit(job_id, [waiting.wish for waiting in together])
+        except Exception as error:  # noqa: BLE001  whatever it is, it belongs to those who wait, not to this loop
+            if len(together) > 1 and not is_lost(error) and not isinstance(error, SufficeError):
+                for waiting in together:  # one of them may be to blame; the others shall not suffer for it
+                    await self._serve_together(job_id, [waiting])
+                return
+            outcomes = [error] * len(together)
+        for waiting, outcome in zip(together, outcomes, strict=True):
+            if waiting.outcome.done():
+                continue
+            if isinstance(outcome, Exception):
+                waiting.outcome.set_exception(outcome)
+            else:
+                waiting.outcome.set_result(outcome)
+
+    async def _commit(self, job_id: UUID, wishes: Sequence[Wish]) -> list[Any]:
+        async with self._database.begin() as connection:
+            return await _fulfil(connection, job_id, wishes, self._clock)
+
+
+async def _fulfil(connection: AsyncConnection, job_id: UUID, wishes: Sequence[Wish], clock: Clock) -> list[Any]:
+    """Answers first, for they free items and money; then what is given back; then who asks for more."""
+    before = await lock_job(connection, job_id)
+    now = clock()  # after the lock: a lease should not have been running while its worker waited
+    job = await release_expired(connection, before, now)
+    outcomes: dict[int, Any] = {}
+    if sent := {place: wish for place, wish in enumerate(wishes) if isinstance(wish, Sent)}:
+        job, recorded = await record_answers(connection, job, [wish.submissions for wish in sent.values()], now)
+        outcomes |= zip(sent, recorded, strict=True)
+    if changes := {place: wish for place, wish in enumerate(wishes) if isinstance(wish, Extend | Return)}:
+        job, changed = await change_assignments(connection, job, list(changes.values()), now)
+        outcomes |= zip(changes, changed, strict=True)
+    if asks := {place: wish for place, wish in enumerate(wishes) if isinstance(wish, Ask)}:
+        job, given = await assign_next(connection, job, list(asks.values()), now)
+        outcomes |= zip(asks, given, strict=True)
+    if job != before:
+        await save_ledger(connection, job)
+    return [outcomes[place] for place in range(len(wishes))]
