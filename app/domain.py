@@ -45,6 +45,9 @@ class Reason:
     code: str
     message: str
 
+    def as_json(self) -> dict[str, str]:
+        return {"code": self.code, "message": self.message}
+
 
 @dataclass(frozen=True, slots=True)
 class Verdict:

@@ -8,14 +8,13 @@ from importlib.metadata import version
 
 import structlog
 from fastapi import FastAPI
-from sqlalchemy.exc import DBAPIError
 
 from app.api import answers, assignments, catalog, docs, health, items, jobs, next, problems, results  # noqa: A004  named by its noun
 from app.api.body_limit import BodyLimit
 from app.api.request_log import RequestLog, configure_logs
 from app.errors import StartupError, SufficeError
 from app.settings import Settings
-from app.store.database import create_engine
+from app.store.database import LOST, create_engine
 from app.use_cases.clock import Clock
 from app.use_cases.desk import Desk
 from app.use_cases.fit_answers import Fits
@@ -84,5 +83,5 @@ async def _sweep_forever(app: FastAPI) -> None:
         await asyncio.sleep(settings.sweep_seconds)
         try:
             await sweep(app.state.database, app.state.clock())
-        except (OSError, DBAPIError, SufficeError) as error:
+        except (*LOST, SufficeError) as error:
             log.warning("sweep failed, will try again", error=str(error))

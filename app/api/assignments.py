@@ -25,7 +25,7 @@ _REFUSALS = documented(
 )
 
 
-def _number(
+async def _number(
     assignment: Annotated[
         str, Path(description="The assignment's id, from `next`", json_schema_extra={"example": "1"})
     ],

@@ -8,13 +8,11 @@ import structlog
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
-from sqlalchemy.exc import DBAPIError
-from sqlalchemy.exc import TimeoutError as PoolTimeout
 from starlette.exceptions import HTTPException
 
 from app.api.schemas import FieldProblem, Problem
 from app.errors import FieldError, InvalidInput, SufficeError, TooLarge, Unavailable
-from app.store.database import is_lost
+from app.store.database import LOST, is_lost
 
 log = structlog.get_logger()
 
@@ -46,8 +44,8 @@ def install(app: FastAPI) -> None:
     app.add_exception_handler(SufficeError, _known)
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(HTTPException, _protocol)
-    for lost_database in (OSError, PoolTimeout, DBAPIError):
-        app.add_exception_handler(lost_database, _database)
+    for perhaps_lost in LOST:
+        app.add_exception_handler(perhaps_lost, _database)
 
 
 def documented(*errors: type[SufficeError]) -> dict[int | str, dict[str, Any]]:

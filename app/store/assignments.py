@@ -1,5 +1,6 @@
 """Assignments: leases of items to workers, one row per item and worker."""
 
+import json
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -7,27 +8,12 @@ from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import (
-    BigInteger,
-    ColumnElement,
-    CursorResult,
-    Select,
-    Text,
-    Uuid,
-    and_,
-    bindparam,
-    func,
-    literal,
-    literal_column,
-    select,
-    update,
-)
-from sqlalchemy.dialects.postgresql import ARRAY, insert
+from asyncpg import Record
+from sqlalchemy import Select, and_, func, literal_column, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.domain import AssignmentState
-from app.store.arrays import as_rows
-from app.store.pairs import Pair, as_table, same_pair
+from app.store.driver import columns_of, fetch
 from app.store.tables import assignment, item
 
 _LIVE = assignment.c.state == literal_column("'live'")
@@ -59,6 +45,38 @@ _WITH_ITEM = select(*_LEASE, item.c.key, item.c.payload).join(
     item, and_(item.c.job_id == assignment.c.job_id, item.c.item_id == assignment.c.item_id)
 )
 
+_COLUMNS = "a.assignment_id, a.item_id, a.worker, a.state, a.cost, a.leased_at, a.expires_at, a.why"
+_HELD = f"""
+    SELECT {_COLUMNS}, i.key, i.payload
+    FROM assignment a JOIN item i ON i.job_id = a.job_id AND i.item_id = a.item_id
+    WHERE a.job_id = $1"""
+_HELD_BY = f"{_HELD} AND a.worker = ANY ($2::text[]) AND a.state = 'live' ORDER BY a.leased_at, a.assignment_id"
+_HELD_UNDER = f"{_HELD} AND a.assignment_id = ANY ($2::bigint[])"
+_BY_NUMBER = f"SELECT {_COLUMNS} FROM assignment a WHERE a.job_id = $1 AND a.assignment_id = ANY ($2::bigint[])"
+_BY_PAIR = f"""
+    SELECT {_COLUMNS}
+    FROM unnest($2::bigint[], $3::text[]) AS pair (item_id, worker)
+    JOIN assignment a ON a.job_id = $1 AND a.item_id = pair.item_id AND a.worker = pair.worker"""
+_SAVE = """
+    INSERT INTO assignment (job_id, assignment_id, item_id, worker, state, cost, leased_at, expires_at, why)
+    SELECT $1, sent.assignment_id, sent.item_id, sent.worker, sent.state, sent.cost, sent.leased_at, sent.expires_at,
+           sent.why::jsonb
+    FROM unnest($2::bigint[], $3::bigint[], $4::text[], $5::text[], $6::numeric[], $7::timestamptz[], $8::timestamptz[],
+                $9::text[])
+         AS sent (assignment_id, item_id, worker, state, cost, leased_at, expires_at, why)
+    ON CONFLICT (job_id, item_id, worker) DO UPDATE
+    SET state = excluded.state, cost = excluded.cost, leased_at = excluded.leased_at,
+        expires_at = excluded.expires_at, why = excluded.why
+    RETURNING item_id, worker, assignment_id"""
+_ANSWERED = "UPDATE assignment SET state = 'answered' WHERE job_id = $1 AND assignment_id = ANY ($2::bigint[])"
+_CHANGE = """
+    UPDATE assignment a SET state = sent.state, expires_at = sent.expires_at
+    FROM unnest($2::bigint[], $3::text[], $4::timestamptz[]) AS sent (assignment_id, state, expires_at)
+    WHERE a.job_id = $1 AND a.assignment_id = sent.assignment_id"""
+_EXPIRE = """
+    UPDATE assignment SET state = 'expired' WHERE job_id = $1 AND state = 'live' AND expires_at <= $2
+    RETURNING item_id, cost"""
+
 
 async def live_leases_of(
     connection: AsyncConnection, job_id: UUID, workers: Collection[str]
@@ -66,74 +84,62 @@ async def live_leases_of(
     """What each of these workers holds, oldest first."""
     found: dict[str, list[HeldLease]] = {}
     if workers:
-        among = assignment.c.worker == func.any(bindparam("workers", list(workers), ARRAY(Text)))
-        query = _WITH_ITEM.where(assignment.c.job_id == job_id, among, _LIVE)
-        for held in await _held(connection, query.order_by(assignment.c.leased_at, assignment.c.assignment_id)):
-            found.setdefault(str(held.lease.worker), []).append(held)
+        for row in await fetch(connection, _HELD_BY, job_id, list(workers)):
+            found.setdefault(row["worker"], []).append(_held_lease(row))
     return found
 
 
-async def _held(connection: AsyncConnection, query: Select[Any]) -> list[HeldLease]:
-    held = []
-    for row in (await connection.execute(query)).mappings():
-        values: dict[str, Any] = dict(row)
-        key, payload = values.pop("key"), values.pop("payload")
-        held.append(HeldLease(lease=_lease(values), key=key, payload=payload))
-    return held
+async def leases_with_items(
+    connection: AsyncConnection, job_id: UUID, numbers: Collection[int]
+) -> dict[int, HeldLease]:
+    rows = await fetch(connection, _HELD_UNDER, job_id, list(numbers))
+    return {row["assignment_id"]: _held_lease(row) for row in rows}
+
+
+async def leases_by_number(connection: AsyncConnection, job_id: UUID, numbers: Collection[int]) -> list[Lease]:
+    return [_lease(row) for row in await fetch(connection, _BY_NUMBER, job_id, list(numbers))]
+
+
+async def leases_by_pair(connection: AsyncConnection, job_id: UUID, pairs: Collection[tuple[int, str]]) -> list[Lease]:
+    """Leases of these items to these workers."""
+    items, workers = [item_id for item_id, _ in pairs], [worker for _, worker in pairs]
+    return [_lease(row) for row in await fetch(connection, _BY_PAIR, job_id, items, workers)]
 
 
 async def save_leases(
     connection: AsyncConnection, job_id: UUID, leases: Sequence[Lease]
 ) -> dict[tuple[int, str | None], int]:
     """Insert leases, or renew those that expired; gives the assignment number that stands for an item and a worker."""
-    names = [column.name for column in _LEASE]
-    rows = as_rows(_LEASE, [[getattr(lease, name) for lease in leases] for name in names])
-    statement = insert(assignment).from_select(["job_id", *names], select(literal(job_id, Uuid), *rows))
-    renewed = {name: statement.excluded[name] for name in ("state", "cost", "leased_at", "expires_at", "why")}
-    statement = statement.on_conflict_do_update(index_elements=["job_id", "item_id", "worker"], set_=renewed)
-    numbers = await connection.execute(
-        statement.returning(assignment.c.item_id, assignment.c.worker, assignment.c.assignment_id)
-    )
-    return {(row.item_id, row.worker): row.assignment_id for row in numbers}
-
-
-async def leases_by_number(connection: AsyncConnection, job_id: UUID, numbers: Collection[int]) -> list[Lease]:
-    query = select(*_LEASE).where(assignment.c.job_id == job_id, _numbered(numbers))
-    return _leases(await connection.execute(query))
-
-
-async def leases_by_pair(connection: AsyncConnection, job_id: UUID, wanted: Collection[Pair]) -> list[Lease]:
-    pairs = as_table(wanted)
-    query = select(*_LEASE).where(assignment.c.job_id == job_id, same_pair(assignment, pairs))
-    return _leases(await connection.execute(query))
-
-
-async def mark_answered(connection: AsyncConnection, job_id: UUID, numbers: Collection[int]) -> None:
-    if numbers:
-        await connection.execute(
-            update(assignment)
-            .where(assignment.c.job_id == job_id, _numbered(numbers))
-            .values(state=AssignmentState.ANSWERED)
-        )
+    names = ("assignment_id", "item_id", "worker", "state", "cost", "leased_at", "expires_at")
+    why = [json.dumps(lease.why) for lease in leases]
+    rows = await fetch(connection, _SAVE, job_id, *columns_of(leases, *names), why)
+    return {(row["item_id"], row["worker"]): row["assignment_id"] for row in rows}
 
 
 async def save_changes(connection: AsyncConnection, job_id: UUID, leases: Sequence[Lease]) -> None:
     """Write back the state and the end of leases."""
-    columns = [assignment.c.assignment_id, assignment.c.state, assignment.c.expires_at]
-    values = [[getattr(lease, column.name) for lease in leases] for column in columns]
-    number, state, expires_at = as_rows(columns, values)
-    await connection.execute(
-        update(assignment)
-        .where(assignment.c.job_id == job_id, assignment.c.assignment_id == number)
-        .values(state=state, expires_at=expires_at)
-    )
+    await fetch(connection, _CHANGE, job_id, *columns_of(leases, "assignment_id", "state", "expires_at"))
 
 
-async def leases_with_items(
-    connection: AsyncConnection, job_id: UUID, numbers: Collection[int]
-) -> dict[int, HeldLease]:
-    held = await _held(connection, _WITH_ITEM.where(assignment.c.job_id == job_id, _numbered(numbers)))
-    return {one.lease.assignment_id: one for one in held}
+async def mark_answered(connection: AsyncConnection, job_id: UUID, numbers: Collection[int]) -> None:
+    if numbers:
+        await fetch(connection, _ANSWERED, job_id, list(numbers))
+
+
+async def expire_leases(connection: AsyncConnection, job_id: UUID, now: datetime) -> list[tuple[int, Decimal]]:
+    """End the leases whose time is over; gives the item and the money that each returns."""
+    return [(row["item_id"], row["cost"]) for row in await fetch(connection, _EXPIRE, job_id, now)]
+
+
+async def next_expiry(connection: AsyncConnection, job_id: UUID) -> datetime | None:
+    query = select(func.min(assignment.c.expires_at)).where(assignment.c.job_id == job_id, _LIVE)
+    expiry: datetime | None = await connection.scalar(query)
+    return expiry
+
+
+async def jobs_with_expired_leases(connection: AsyncConnection, now: datetime) -> list[UUID]:
+    query = select(assignment.c.job_id).where(_LIVE, assignment.c.expires_at <= now).distinct()
+    return list(await connection.scalars(query))
 
 
 async def page_of_leases(
@@ -154,35 +160,28 @@ async def page_of_leases(
     return await _held(connection, query.order_by(assignment.c.assignment_id).limit(most))
 
 
-async def expire_leases(connection: AsyncConnection, job_id: UUID, now: datetime) -> list[tuple[int, Decimal]]:
-    """End the leases whose time is over; gives the item and the money that each returns."""
-    statement = (
-        update(assignment)
-        .where(assignment.c.job_id == job_id, _LIVE, assignment.c.expires_at <= now)
-        .values(state=AssignmentState.EXPIRED)
-        .returning(assignment.c.item_id, assignment.c.cost)
+async def _held(connection: AsyncConnection, query: Select[Any]) -> list[HeldLease]:
+    held = []
+    for row in (await connection.execute(query)).mappings():
+        values: dict[str, Any] = dict(row)
+        key, payload = values.pop("key"), values.pop("payload")
+        values["state"] = AssignmentState(values["state"])
+        held.append(HeldLease(lease=Lease(**values), key=key, payload=payload))
+    return held
+
+
+def _lease(row: Record) -> Lease:
+    return Lease(
+        assignment_id=row["assignment_id"],
+        item_id=row["item_id"],
+        worker=row["worker"],
+        state=AssignmentState(row["state"]),
+        cost=row["cost"],
+        leased_at=row["leased_at"],
+        expires_at=row["expires_at"],
+        why=row["why"],
     )
-    return [(row.item_id, row.cost) for row in await connection.execute(statement)]
 
 
-async def next_expiry(connection: AsyncConnection, job_id: UUID) -> datetime | None:
-    query = select(func.min(assignment.c.expires_at)).where(assignment.c.job_id == job_id, _LIVE)
-    expiry: datetime | None = await connection.scalar(query)
-    return expiry
-
-
-async def jobs_with_expired_leases(connection: AsyncConnection, now: datetime) -> list[UUID]:
-    query = select(assignment.c.job_id).where(_LIVE, assignment.c.expires_at <= now).distinct()
-    return list(await connection.scalars(query))
-
-
-def _leases(found: CursorResult[Any]) -> list[Lease]:
-    return [_lease(dict(row)) for row in found.mappings()]
-
-
-def _lease(values: dict[Any, Any]) -> Lease:
-    return Lease(**values | {"state": AssignmentState(values["state"])})
-
-
-def _numbered(numbers: Collection[int]) -> ColumnElement[bool]:
-    return assignment.c.assignment_id == func.any(bindparam("numbers", list(numbers), ARRAY(BigInteger)))
+def _held_lease(row: Record) -> HeldLease:
+    return HeldLease(lease=_lease(row), key=row["key"], payload=row["payload"])

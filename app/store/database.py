@@ -42,15 +42,17 @@ async def only_here(engine: AsyncEngine, lock: int) -> AsyncIterator[AsyncConnec
 
 
 # Postgres is going, coming, or full: connection exceptions, shutdown, crash, starting up, too many connections.
+LOST = (OSError, PoolTimeout, DBAPIError, asyncpg.InterfaceError, asyncpg.PostgresError)  # perhaps: see `is_lost`
 _NOT_NOW = ("08", "57P01", "57P02", "57P03", "53300")
 
 
 def is_lost(error: Exception) -> bool:
     """The database does not answer at the moment; nobody knows whether what was sent last took effect."""
-    if not isinstance(error, DBAPIError):
-        return isinstance(error, OSError | PoolTimeout)
-    state = str(getattr(error.orig, "sqlstate", None) or "")
-    return error.connection_invalidated or isinstance(error.orig, OSError) or state.startswith(_NOT_NOW)
+    if isinstance(error, DBAPIError) and error.connection_invalidated:
+        return True
+    cause = error.orig if isinstance(error, DBAPIError) else error
+    state = str(getattr(cause, "sqlstate", None) or "")
+    return isinstance(cause, OSError | PoolTimeout | asyncpg.InterfaceError) or state.startswith(_NOT_NOW)
 
 
 def alembic_config(url: str) -> Config:

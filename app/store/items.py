@@ -3,26 +3,25 @@
 import asyncio
 import json
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
 from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
+from asyncpg import Record
 from sqlalchemy import (
-    ColumnElement,
     CursorResult,
     bindparam,
     func,
     select,
     text,
-    update,
 )
 from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.ext.asyncio import AsyncConnection
-from sqlalchemy.types import BigInteger, Text
+from sqlalchemy.types import Text
 
 from app.domain import ItemState, Reason
-from app.store.arrays import as_rows
+from app.store.driver import array_text, columns_of, fetch
 from app.store.tables import item
 
 
@@ -91,6 +90,25 @@ _MANY = 1000
 ITEM = [item.c[field.name] for field in fields(Item) if field.name != "standing"] + _STANDING
 
 
+# Named once more beside the join, so that the planner sees few rows and uses the index.
+_SAVE = """
+    UPDATE item i
+    SET in_flight = sent.in_flight, state = sent.state, priority = sent.priority, wanted = sent.wanted,
+        label = sent.label, confidence = sent.confidence, progress = sent.progress, votes = sent.votes::integer[],
+        evidence = sent.evidence::double precision[], reason = sent.reason::jsonb
+    FROM unnest($2::bigint[], $3::integer[], $4::text[], $5::double precision[], $6::integer[], $7::smallint[],
+                $8::double precision[], $9::double precision[], $10::text[], $11::text[], $12::text[])
+         AS sent (item_id, in_flight, state, priority, wanted, label, confidence, progress, votes, evidence, reason)
+    WHERE i.job_id = $1 AND i.item_id = sent.item_id AND i.item_id = ANY ($2)"""
+_CHANGE_IN_FLIGHT = """
+    UPDATE item i SET in_flight = i.in_flight + sent.by
+    FROM unnest($2::bigint[], $3::integer[]) AS sent (item_id, by)
+    WHERE i.job_id = $1 AND i.item_id = sent.item_id AND i.item_id = ANY ($2)"""
+COLUMNS = ", ".join(f"i.{column.name}" for column in ITEM)
+_BY_KEY = f"SELECT {COLUMNS} FROM item i WHERE i.job_id = $1 AND i.key = ANY ($2::text[])"
+_BY_NUMBER = f"SELECT {COLUMNS} FROM item i WHERE i.job_id = $1 AND i.item_id = ANY ($2::bigint[])"
+
+
 async def insert_items(connection: AsyncConnection, job_id: UUID, new: Sequence[NewItem]) -> None:
     """Copied in, as Postgres likes it best; after many, the planner is told that the table has grown."""
     driver = (await connection.get_raw_connection()).driver_connection
@@ -110,7 +128,7 @@ def _records(job_id: UUID, new: Sequence[NewItem]) -> list[tuple[object, ...]]:
             row.tie_break,
             None if row.content.payload is None else json.dumps(row.content.payload),
             *(getattr(row.content, name) for name in _COPIED_CONTENT),
-            json.dumps(asdict(row.standing.reason)),
+            json.dumps(row.standing.reason.as_json()),
             *(getattr(row.standing, name) for name in _COPIED_STANDING),
         )
         for row in new
@@ -129,16 +147,10 @@ async def load_items(
     connection: AsyncConnection, job_id: UUID, *, keys: Collection[str], item_ids: Collection[int]
 ) -> list[Item]:
     """Items by key or by number, each once."""
-    found: dict[int, Item] = {}
     # Two queries: an OR of the two is a scan of the job while the table's statistics are still young.
-    for wanted in (
-        item.c.key == func.any(bindparam("keys", list(keys), ARRAY(Text))) if keys else None,
-        item.c.item_id == func.any(bindparam("ids", list(item_ids), ARRAY(BigInteger))) if item_ids else None,
-    ):
-        if wanted is not None:
-            rows = items_of(await connection.execute(select(*ITEM).where(item.c.job_id == job_id, wanted)))
-            found |= {row.item_id: row for row in rows}
-    return list(found.values())
+    rows = await fetch(connection, _BY_KEY, job_id, list(keys)) if keys else []
+    rows += await fetch(connection, _BY_NUMBER, job_id, list(item_ids)) if item_ids else []
+    return list({row["item_id"]: item_from(row) for row in rows}.values())
 
 
 async def save_standings(connection: AsyncConnection, job_id: UUID, changed: Sequence[Item]) -> None:
@@ -146,32 +158,19 @@ async def save_standings(connection: AsyncConnection, job_id: UUID, changed: Seq
     if not changed:
         return
     standings = [row.standing for row in changed]
-    values = [[getattr(standing, column.name) for standing in standings] for column in _STANDING]
-    values[_STANDING.index(item.c.reason)] = [asdict(standing.reason) for standing in standings]
-    numbers, copies = [row.item_id for row in changed], [row.in_flight for row in changed]
-    number, in_flight, *columns = as_rows([item.c.item_id, item.c.in_flight, *_STANDING], [numbers, copies, *values])
-    await connection.execute(
-        update(item)
-        .where(item.c.job_id == job_id, item.c.item_id == number, _among(numbers))
-        .values({"in_flight": in_flight} | {column.name: to for column, to in zip(_STANDING, columns, strict=True)})
+    plain = columns_of(standings, "state", "priority", "wanted", "label", "confidence", "progress")
+    votes, evidence = (
+        [array_text(values) for values in column] for column in columns_of(standings, "votes", "evidence")
     )
+    reasons = [json.dumps(standing.reason.as_json()) for standing in standings]
+    numbers = columns_of(changed, "item_id", "in_flight")
+    await fetch(connection, _SAVE, job_id, *numbers, *plain, votes, evidence, reasons)
 
 
 async def change_in_flight(connection: AsyncConnection, job_id: UUID, change: Mapping[int, int]) -> None:
     """Add to the number of answers that are out, per item."""
-    if not change:
-        return
-    number, by = as_rows([item.c.item_id, item.c.in_flight], [list(change), list(change.values())])
-    await connection.execute(
-        update(item)
-        .where(item.c.job_id == job_id, item.c.item_id == number, _among(change))
-        .values(in_flight=item.c.in_flight + by)
-    )
-
-
-def _among(numbers: Collection[int]) -> ColumnElement[bool]:
-    """Beside a join, so that the planner sees few rows and uses the index."""
-    return item.c.item_id == func.any(bindparam("these", list(numbers), ARRAY(BigInteger)))
+    if change:
+        await fetch(connection, _CHANGE_IN_FLIGHT, job_id, list(change), list(change.values()))
 
 
 async def gold_labels(connection: AsyncConnection, job_id: UUID) -> dict[int, int]:
@@ -195,7 +194,31 @@ def items_of(found: CursorResult[Any]) -> list[Item]:
 
 
 def item_of(values: dict[Any, Any]) -> Item:
-    standing = {field.name: values.pop(field.name) for field in fields(Standing)}
+    standing = {column.name: values.pop(column.name) for column in _STANDING}
     standing["state"] = ItemState(standing["state"])
     standing["reason"] = Reason(**standing["reason"])
     return Item(standing=Standing(**standing), **values)
+
+
+def item_from(row: Record) -> Item:
+    """From a row of `COLUMNS`, and perhaps more."""
+    return Item(
+        item_id=row["item_id"],
+        key=row["key"],
+        tie_break=row["tie_break"],
+        payload=row["payload"],
+        cost=row["cost"],
+        prior=row["prior"],
+        in_flight=row["in_flight"],
+        standing=Standing(
+            state=ItemState(row["state"]),
+            votes=row["votes"],
+            evidence=row["evidence"],
+            priority=row["priority"],
+            wanted=row["wanted"],
+            label=row["label"],
+            confidence=row["confidence"],
+            progress=row["progress"],
+            reason=Reason(**row["reason"]),
+        ),
+    )

@@ -3,50 +3,51 @@
 from collections.abc import Collection
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any
 from uuid import UUID
 
-from sqlalchemy import (
-    ARRAY,
-    BigInteger,
-    ColumnElement,
-    Numeric,
-    Table,
-    Text,
-    and_,
-    bindparam,
-    exists,
-    func,
-    literal,
-    literal_column,
-    select,
-    true,
-)
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.store.items import ITEM, Item, item_of
-from app.store.tables import answer, assignment, item
+from app.store.driver import fetch
+from app.store.items import COLUMNS, Item, item_from
 
-# As in the index's own condition, literally, so that the planner recognises it.
-_OPEN = item.c.state == literal_column("'open'")
-_HAS_ROOM = and_(_OPEN, item.c.in_flight < item.c.wanted)
+# Conditions on open items stand as in the index itself, literally, so that the planner recognises them.
+_OPEN = "i.job_id = $1 AND i.state = 'open'"
+_HAS_ROOM = f"{_OPEN} AND i.in_flight < i.wanted"
 # What expired or was given back may be given again.
-_TAKEN = assignment.c.state.in_([literal_column("'live'"), literal_column("'skipped'")])
+_TAKEN = "a.state IN ('live', 'skipped')"
+# All workers of an item, not just those who ask: they are a handful, and to look up each of a hundred takes longer.
+_BEST = f"""
+    SELECT {COLUMNS},
+           ARRAY (SELECT worker FROM answer a
+                  WHERE a.job_id = i.job_id AND a.item_id = i.item_id AND a.worker IS NOT NULL) AS answered,
+           ARRAY (SELECT worker FROM assignment a
+                  WHERE a.job_id = i.job_id AND a.item_id = i.item_id AND a.worker IS NOT NULL AND {_TAKEN}) AS taken
+    FROM item i
+    WHERE {_HAS_ROOM} {{conditions}}
+    ORDER BY i.priority DESC, i.tie_break
+    LIMIT {{most}}"""
+_NEW_TO = f"""
+    NOT EXISTS (SELECT FROM answer a WHERE a.job_id = i.job_id AND a.item_id = i.item_id AND a.worker = {{worker}})
+    AND NOT EXISTS (SELECT FROM assignment a
+                    WHERE a.job_id = i.job_id AND a.item_id = i.item_id AND a.worker = {{worker}} AND {_TAKEN})"""
+_FOR_WHOM = f"""
+    SELECT asking.worker FROM unnest($2::text[]) AS asking (worker)
+    WHERE EXISTS (SELECT FROM item i
+                  WHERE {{condition}} AND (asking.worker IS NULL OR {_NEW_TO.format(worker="asking.worker")}))"""
 
 
 @dataclass(frozen=True, slots=True)
 class Queued:
-    """An item that has room for one more answer, and who of those that ask must not get it."""
+    """An item that has room for one more answer, and who must not get it."""
 
     item: Item
     seen_by: frozenset[str]
 
 
-async def head_of_queue(
-    connection: AsyncConnection, job_id: UUID, *, asking: Collection[str], most: int
-) -> list[Queued]:
-    """The items that should be answered next, best first, with those of the asking workers who must not get them."""
-    return await _best(connection, job_id, asking, most)
+async def head_of_queue(connection: AsyncConnection, job_id: UUID, *, most: int) -> list[Queued]:
+    """The items that should be answered next, best first."""
+    # A literal: with a parameter here the planner sorts the whole job instead of reading the index.
+    return await _best(connection, _BEST.format(conditions="", most=int(most)), job_id)
 
 
 async def best_open_item(
@@ -57,80 +58,35 @@ async def best_open_item(
     price: Decimal,
     affordable: Decimal | None,
     besides: Collection[int],
-    asking: Collection[str],
 ) -> Queued | None:
     """The item that this worker should answer next, other than those that are known already."""
-    conditions = [_new_to(worker)]
-    if affordable is not None:
-        conditions.append(item.c.cost * literal(price, Numeric) <= literal(affordable, Numeric))
-    if besides:
-        conditions.append(item.c.item_id != func.all(bindparam("besides", list(besides), ARRAY(BigInteger))))
-    found = await _best(connection, job_id, asking, 1, *conditions)
+    conditions = [
+        "AND i.item_id <> ALL ($2::bigint[])",
+        "AND ($3::numeric IS NULL OR i.cost * $4::numeric <= $3::numeric)",
+        "AND ($5::text IS NULL OR true)" if worker is None else f"AND {_NEW_TO.format(worker='$5::text')}",
+    ]
+    statement = _BEST.format(conditions=" ".join(conditions), most=1)
+    found = await _best(connection, statement, job_id, list(besides), affordable, price, worker)
     return found[0] if found else None
-
-
-async def _best(
-    connection: AsyncConnection, job_id: UUID, asking: Collection[str], most: int, *conditions: ColumnElement[bool]
-) -> list[Queued]:
-    among = bindparam("asking", list(asking), ARRAY(Text))
-    query = (
-        select(
-            *ITEM, _workers_of(answer, among).label("answered"), _workers_of(assignment, among, _TAKEN).label("taken")
-        )
-        .where(item.c.job_id == job_id, _HAS_ROOM, *conditions)
-        .order_by(item.c.priority.desc(), item.c.tie_break)
-        # A literal: with a parameter here the planner sorts the whole job instead of reading the index.
-        .limit(literal_column(str(int(most))))
-    )
-    return [_queued(dict(row)) for row in (await connection.execute(query)).mappings()]
-
-
-def _queued(values: dict[Any, Any]) -> Queued:
-    seen_by = frozenset(values.pop("answered")).union(values.pop("taken"))
-    return Queued(item_of(values), seen_by)
 
 
 async def who_finds_room(connection: AsyncConnection, job_id: UUID, workers: Collection[str | None]) -> set[str | None]:
     """Those for whom there is an open item that they could take, whatever it costs."""
-    return await _for_whom(connection, job_id, workers, _HAS_ROOM)
+    return await _for_whom(connection, _HAS_ROOM, job_id, workers)
 
 
 async def who_finds_open(connection: AsyncConnection, job_id: UUID, workers: Collection[str | None]) -> set[str | None]:
     """Those for whom there is an open item that is new to them, even if all its answers are out."""
-    return await _for_whom(connection, job_id, workers, _OPEN)
+    return await _for_whom(connection, _OPEN, job_id, workers)
 
 
-def _workers_of(table: Table, among: ColumnElement[Any], *conditions: ColumnElement[bool]) -> ColumnElement[Any]:
-    """Those among the asking who stand in a table beside the item, as an array."""
-    found = select(table.c.worker).where(
-        table.c.job_id == item.c.job_id,
-        table.c.item_id == item.c.item_id,
-        table.c.worker == func.any(among),
-        *conditions,
-    )
-    return func.array(found.correlate(item).scalar_subquery(), type_=ARRAY(Text))
-
-
-def _new_to(worker: ColumnElement[str] | str | None) -> ColumnElement[bool]:
-    """Not answered, held or skipped by this worker."""
-    if worker is None:
-        return true()
-    same = [
-        and_(table.c.job_id == item.c.job_id, table.c.item_id == item.c.item_id, table.c.worker == worker)
-        for table in (answer, assignment)
-    ]
-    return and_(~exists().where(same[0]), ~exists().where(same[1], _TAKEN))
+async def _best(connection: AsyncConnection, statement: str, *arguments: object) -> list[Queued]:
+    rows = await fetch(connection, statement, *arguments)
+    return [Queued(item_from(row), frozenset(row["answered"]).union(row["taken"])) for row in rows]
 
 
 async def _for_whom(
-    connection: AsyncConnection, job_id: UUID, workers: Collection[str | None], condition: ColumnElement[bool]
+    connection: AsyncConnection, condition: str, job_id: UUID, workers: Collection[str | None]
 ) -> set[str | None]:
-    named = [worker for worker in workers if worker is not None]
-    asking = func.unnest(bindparam("workers", named, ARRAY(Text))).table_valued("worker").render_derived()
-    there_is = exists().where(item.c.job_id == job_id, condition, _new_to(asking.c.worker)).correlate(asking)
-    found: set[str | None] = set(await connection.scalars(select(asking.c.worker).where(there_is))) if named else set()
-    if len(named) < len(workers) and await connection.scalar(
-        select(exists().where(item.c.job_id == job_id, condition))
-    ):
-        found.add(None)
-    return found
+    rows = await fetch(connection, _FOR_WHOM.format(condition=condition), job_id, list(workers)) if workers else []
+    return {row["worker"] for row in rows}

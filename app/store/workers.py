@@ -5,11 +5,9 @@ from dataclasses import dataclass
 from decimal import Decimal
 from uuid import UUID
 
-from sqlalchemy import Text, bindparam, func, select
-from sqlalchemy.dialects.postgresql import ARRAY, insert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.store.tables import worker
+from app.store.driver import array_text, fetch
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,21 +21,19 @@ class Worker:
 STRANGER = Worker()
 
 
+_LOAD = "SELECT worker, skill, price FROM worker WHERE job_id = $1 AND worker = ANY ($2::text[])"
+_SAVE_SKILLS = """
+    INSERT INTO worker (job_id, worker, skill)
+    SELECT $1, sent.worker, sent.skill::double precision[] FROM unnest($2::text[], $3::text[]) AS sent (worker, skill)
+    ON CONFLICT (job_id, worker) DO UPDATE SET skill = excluded.skill"""
+
+
 async def load_workers(connection: AsyncConnection, job_id: UUID, names: Collection[str]) -> dict[str, Worker]:
     """Those of these workers of whom something is known."""
-    if not names:
-        return {}
-    wanted = worker.c.worker == func.any(bindparam("workers", list(names), ARRAY(Text)))
-    query = select(worker.c.worker, worker.c.skill, worker.c.price).where(worker.c.job_id == job_id, wanted)
-    return {row.worker: Worker(row.skill, row.price) for row in await connection.execute(query)}
+    rows = await fetch(connection, _LOAD, job_id, list(names)) if names else []
+    return {row["worker"]: Worker(row["skill"], row["price"]) for row in rows}
 
 
 async def save_skills(connection: AsyncConnection, job_id: UUID, skills: Mapping[str, Sequence[float]]) -> None:
-    if not skills:
-        return
-    rows = [{"job_id": job_id, "worker": name, "skill": list(skill)} for name, skill in skills.items()]
-    statement = insert(worker)
-    statement = statement.on_conflict_do_update(
-        index_elements=["job_id", "worker"], set_={"skill": statement.excluded.skill}
-    )
-    await connection.execute(statement, rows)
+    if skills:
+        await fetch(connection, _SAVE_SKILLS, job_id, list(skills), [array_text(skill) for skill in skills.values()])

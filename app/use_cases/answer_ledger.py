@@ -1,7 +1,7 @@
 """What a transaction that records answers has read, and what it will write back."""
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from decimal import Decimal
 
@@ -54,12 +54,40 @@ class Ledger:
     new: list[Answer] = field(default_factory=list)
 
     def __post_init__(self) -> None:
+        job = self.job
+        # Plain numbers while votes are counted: a job is too large to be copied for each of them.
+        self.spent, self.reserved, self.given = job.spent, job.reserved, job.answers
+        self.resolved, self.given_up, self.progress = job.resolved, job.given_up, job.progress
         self.item_ids = {row.key: row.item_id for row in self.items.values()}
         self.answers_on: dict[int, list[Answer]] = {}
         for answer in self.answers.values():
             self.answers_on.setdefault(answer.item_id, []).append(answer)
         self.newcomer = self.job.engine.newcomer()
         self.leases_of = {(lease.item_id, lease.worker): lease for lease in self.leases.values()}
+
+    @property
+    def remaining(self) -> Decimal | None:
+        """What may still be spent; None is unlimited."""
+        return None if self.job.budget is None else self.job.budget - self.spent - self.reserved
+
+    def balanced(self) -> Job:
+        """The job with its money and counters as they are now."""
+        return replace(
+            self.job,
+            spent=self.spent,
+            reserved=self.reserved,
+            answers=self.given,
+            resolved=self.resolved,
+            given_up=self.given_up,
+            progress=self.progress,
+        )
+
+    def item_of(self, submission: Submission) -> int | None:
+        """The item that a submission is about, if there is one."""
+        if submission.assignment is None:
+            return self.item_ids.get(submission.item or "")
+        lease = self.leases.get(submission.number or 0)
+        return None if lease is None else lease.item_id
 
     def skill_of(self, worker: str | None) -> Array:
         """What is known of a worker, shape (parameters,)."""

@@ -50,7 +50,7 @@ async def assign_next(
     handout = _Handout(
         job=job,
         now=now,
-        queue=QueueHead(connection, job, names),
+        queue=QueueHead(connection, job),
         held=await live_leases_of(connection, job.job_id, names),
         workers=await load_workers(connection, job.job_id, names),
     )
@@ -58,8 +58,9 @@ async def assign_next(
     given = [await handout.give(ask) for ask in asks]
     fresh = await handout.write_back(connection)
     empty = {ask.worker for ask, leases in zip(asks, given, strict=True) if not leases}
-    reasons = await _why_empty(connection, handout, empty)
-    return handout.job, [
+    job = handout.balanced()
+    reasons = await _why_empty(connection, handout, job, empty)
+    return job, [
         _assigned(leases, fresh) if leases else reasons[ask.worker] for ask, leases in zip(asks, given, strict=True)
     ]
 
@@ -74,6 +75,7 @@ class _Handout:
     held: dict[str, list[HeldLease]]
     workers: Mapping[str, Worker]
     fresh: list[HeldLease] = field(default_factory=list)
+    reserved: Decimal = Decimal(0)  # beside what was reserved before
 
     def lacks(self, ask: Ask) -> int:
         return max(ask.count - len(self.held.get(ask.worker or "", ())), 0)
@@ -89,20 +91,20 @@ class _Handout:
         return mine[: ask.count]
 
     async def _lease(self, worker: str | None) -> HeldLease | None:
+        left = self.job.remaining
         price = self.workers.get(worker or "", STRANGER).price
-        buyer = Buyer(worker, price, self.job.remaining)
+        buyer = Buyer(worker, price, None if left is None else left - self.reserved)
         item = await self.queue.take(buyer)
         if item is None:
             return None
-        cost = buyer.cost_of(item)
-        self.job = replace(self.job, reserved=self.job.reserved + cost, leases=self.job.leases + 1)
-        held = HeldLease(lease=self._new_lease(item, worker, cost), key=item.key, payload=item.payload)
-        self.fresh.append(held)
-        return held
+        lease = self._new_lease(item, worker, buyer.cost_of(item))
+        self.reserved += lease.cost
+        self.fresh.append(HeldLease(lease=lease, key=item.key, payload=item.payload))
+        return self.fresh[-1]
 
     def _new_lease(self, item: Item, worker: str | None, cost: Decimal) -> Lease:
         return Lease(
-            assignment_id=self.job.leases,
+            assignment_id=self.job.leases + len(self.fresh) + 1,
             item_id=item.item_id,
             worker=worker,
             state=AssignmentState.LIVE,
@@ -111,6 +113,11 @@ class _Handout:
             expires_at=self.now + self.job.lease_duration,
             why=_why(self.job, item),
         )
+
+    def balanced(self) -> Job:
+        """The job with what was promised here."""
+        job = self.job
+        return replace(job, reserved=job.reserved + self.reserved, leases=job.leases + len(self.fresh))
 
     async def write_back(self, connection: AsyncConnection) -> dict[int, HeldLease]:
         """Write the leases; gives them by the number that they got here, with the one that stands for them for good."""
@@ -123,9 +130,10 @@ class _Handout:
 
 def _renumbered(held: HeldLease, numbers: Mapping[tuple[int, str | None], int]) -> HeldLease:
     """A lease that was renewed keeps its first number; one of an unnamed worker is always new."""
-    if held.lease.worker is None:
+    lease = held.lease
+    number = lease.assignment_id if lease.worker is None else numbers[lease.item_id, lease.worker]
+    if number == lease.assignment_id:
         return held
-    number = numbers[held.lease.item_id, held.lease.worker]
     return replace(held, lease=replace(held.lease, assignment_id=number))
 
 
@@ -142,10 +150,9 @@ def _assigned(leases: Sequence[HeldLease], fresh: Mapping[int, HeldLease]) -> Ne
 
 
 async def _why_empty(
-    connection: AsyncConnection, handout: _Handout, workers: Collection[str | None]
+    connection: AsyncConnection, handout: _Handout, job: Job, workers: Collection[str | None]
 ) -> dict[str | None, Next]:
     """No work is an answer too: say which kind, for each of these workers."""
-    job = handout.job
     if not workers:
         return {}
     if not job.items:

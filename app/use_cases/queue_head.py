@@ -2,7 +2,6 @@
 
 from bisect import insort
 from collections import Counter
-from collections.abc import Collection
 from dataclasses import dataclass, replace
 from decimal import Decimal
 
@@ -38,8 +37,8 @@ class QueueHead:
     place because its allocation heeds what is out, is the queue asked again, for that buyer alone.
     """
 
-    def __init__(self, connection: AsyncConnection, job: Job, asking: Collection[str]) -> None:
-        self._connection, self._job, self._asking = connection, job, asking
+    def __init__(self, connection: AsyncConnection, job: Job) -> None:
+        self._connection, self._job = connection, job
         self._queue: list[Queued] = []  # those with room, best first
         self._known: set[int] = set()
         self._whole = False  # nothing has room but what is known
@@ -49,7 +48,7 @@ class QueueHead:
 
     async def read_ahead(self, wanted: int) -> None:
         most = 1 << max(wanted - 1, 0).bit_length()  # few different statements, each prepared once
-        self._queue = await head_of_queue(self._connection, self._job.job_id, asking=self._asking, most=most)
+        self._queue = await head_of_queue(self._connection, self._job.job_id, most=most)
         self._known = {queued.item.item_id for queued in self._queue}
         self._whole = len(self._queue) < most
         if self._queue:
@@ -85,7 +84,6 @@ class QueueHead:
             price=buyer.price,
             affordable=buyer.affordable,
             besides=self._known,
-            asking=self._asking,
         )
         if found is None:
             return best

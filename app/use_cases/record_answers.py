@@ -1,11 +1,11 @@
 """Record answers: count the votes, pay for them, and say what becomes of the items."""
 
 import asyncio
+from collections import Counter
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from decimal import Decimal
-from itertools import pairwise
 
 import numpy as np
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -85,16 +85,31 @@ Outcome = Recorded | SufficeError
 async def record_answers(
     connection: AsyncConnection, job: Job, sent: Sequence[Sequence[Submission]], now: datetime
 ) -> tuple[Job, list[list[Outcome]]]:
-    """Record each answer of each sender in order; one that is refused does not harm the others."""
-    submissions = [submission for one in sent for submission in one]
-    ledger = await open_ledger(connection, job, submissions, now)
+    """Record the answers of each sender in their order; one that is refused does not harm the others."""
+    ledger = await open_ledger(connection, job, [submission for one in sent for submission in one], now)
+    order = _spread_out(ledger, sent)
+    submissions = [submission for sender in order for submission in sent[sender]]
     if len(submissions) <= _FEW:
-        outcomes = _record_all(ledger, submissions)
+        outcomes = iter(_record_all(ledger, submissions))
     else:
-        outcomes = await asyncio.to_thread(_record_all, ledger, submissions)
+        outcomes = iter(await asyncio.to_thread(_record_all, ledger, submissions))
     await write_back(connection, ledger)
-    ends = np.cumsum([0, *map(len, sent)]).tolist()
-    return ledger.job, [outcomes[start:end] for start, end in pairwise(ends)]
+    told = {sender: [next(outcomes) for _ in sent[sender]] for sender in order}
+    return ledger.balanced(), [told[sender] for sender in range(len(sent))]
+
+
+def _spread_out(ledger: Ledger, sent: Sequence[Sequence[Submission]]) -> list[int]:
+    """The senders in an order in which answers on one item do not follow each other.
+
+    All of them wait at the same moment, so that any order is fair, and answers on different items are counted together.
+    """
+    seen: Counter[int | None] = Counter()
+    rounds = []
+    for submissions in sent:
+        item_id = ledger.item_of(submissions[0]) if len(submissions) == 1 else None
+        rounds.append(seen[item_id])
+        seen[item_id] += 1
+    return sorted(range(len(sent)), key=rounds.__getitem__)
 
 
 def _record_all(ledger: Ledger, submissions: Sequence[Submission]) -> list[Outcome]:
@@ -173,16 +188,23 @@ def _repeat(job: Job, vote: _Vote, given: Answer) -> Recorded:
 
 def _pay(ledger: Ledger, vote: _Vote) -> None:
     """Turn a reservation into expense, or spend at once where the item is open and the budget covers it."""
-    job, item, cost = ledger.job, vote.item, vote.cost
-    if not vote.leased:
-        if item.standing.state is not ItemState.OPEN:
-            raise ItemClosed(f"Item {item.key!r} is {item.standing.state}: {item.standing.reason.message}")
-        if not job.affords(cost):
-            raise BudgetExhausted(f"Item {item.key!r} costs {cost:f}, and {job.remaining:f} of the budget is left")
-    reserved = job.reserved - cost if vote.leased else job.reserved
-    ledger.job = replace(job, spent=job.spent + cost, reserved=reserved, answers=job.answers + 1)
+    cost = vote.cost
+    if vote.leased:
+        ledger.reserved -= cost
+    else:
+        _refuse_if_closed_or_too_dear(ledger, vote.item, cost)
+    ledger.spent += cost
+    ledger.given += 1
     if vote.lease is not None:
         ledger.settled.add(vote.lease.assignment_id)
+
+
+def _refuse_if_closed_or_too_dear(ledger: Ledger, item: Item, cost: Decimal) -> None:
+    if item.standing.state is not ItemState.OPEN:
+        raise ItemClosed(f"Item {item.key!r} is {item.standing.state}: {item.standing.reason.message}")
+    left = ledger.remaining
+    if left is not None and cost > left:
+        raise BudgetExhausted(f"Item {item.key!r} costs {cost:f}, and {left:f} of the budget is left")
 
 
 @dataclass
@@ -212,7 +234,7 @@ class _Run:
         engine, votes = self.ledger.job.engine, list(self.votes.values())
         items = [replace(vote.item, in_flight=vote.item.in_flight - vote.leased) for vote in votes]
         verdicts = judged(engine, _learn(self.ledger, votes), [Known.of(item) for item in items])
-        first = self.ledger.job.answers - len(votes) + 1
+        first = self.ledger.given - len(votes) + 1
         told: dict[int, Outcome] = {}
         for number, (position, vote) in enumerate(self.votes.items()):
             standing, verdict = verdicts[number]
@@ -262,17 +284,15 @@ def _kept_closed(item: Item, before: Standing, verdict: Verdict) -> tuple[Item, 
 def _enter(ledger: Ledger, vote: _Vote, item: Item, answer: Answer) -> None:
     """Into the ledger, with the job's counters in step."""
     before, after = vote.item.standing, item.standing
-    ledger.job = replace(
-        ledger.job,
-        resolved=ledger.job.resolved + _newly(ItemState.RESOLVED, before.state, after.state),
-        given_up=ledger.job.given_up + _newly(ItemState.GIVEN_UP, before.state, after.state),
-        progress=ledger.job.progress + after.progress - before.progress,
-    )
+    ledger.progress += after.progress - before.progress
     ledger.add(answer)
     ledger.items[item.item_id] = item
     ledger.changed_items.add(item.item_id)
-    if before.state is ItemState.OPEN and after.label is not None:
-        _score_workers(ledger, item.item_id, after.label)
+    if before.state is ItemState.OPEN and after.state is not ItemState.OPEN:
+        ledger.resolved += after.state is ItemState.RESOLVED
+        ledger.given_up += after.state is ItemState.GIVEN_UP
+        if after.label is not None:
+            _score_workers(ledger, item.item_id, after.label)
 
 
 def _score_workers(ledger: Ledger, item_id: int, label: int) -> None:
@@ -285,10 +305,6 @@ def _score_workers(ledger: Ledger, item_id: int, label: int) -> None:
         ledger.learn_skill(answer.worker, model.score(skill, np.array([answer.label == label]))[0])
 
 
-def _newly(state: ItemState, before: ItemState, after: ItemState) -> int:
-    return int(before is not state and after is state)
-
-
 def _answer(ledger: Ledger, vote: _Vote, after: Item, verdict: Verdict, number: int) -> Answer:
     return Answer(
         answer_id=number,
@@ -299,7 +315,12 @@ def _answer(ledger: Ledger, vote: _Vote, after: Item, verdict: Verdict, number: 
         cost=vote.cost,
         late=vote.late,
         counted=sum(after.standing.votes) > sum(vote.item.standing.votes),
-        verdict=asdict(verdict) | {"confidence": after.standing.confidence},
+        verdict={
+            "decision": verdict.decision,
+            "reason": verdict.reason.as_json(),
+            "label": verdict.label,
+            "confidence": after.standing.confidence,
+        },
         answered_at=ledger.now,
     )
 

@@ -4,18 +4,18 @@ from decimal import Decimal
 from uuid import UUID
 
 import pytest
-from sqlalchemy import event, text
+from sqlalchemy import text
 
 from app.store.queue import best_open_item, head_of_queue
 
 
 async def read_ahead(connection, job_id):
-    return await head_of_queue(connection, job_id, asking=["w1", "w2"], most=16)
+    return await head_of_queue(connection, job_id, most=16)
 
 
 async def look_for_one(connection, job_id):
     prices = {"price": Decimal("1.5"), "affordable": Decimal(20)}
-    found = await best_open_item(connection, job_id, worker="w1", besides=[1, 2], asking=["w1", "w2"], **prices)
+    found = await best_open_item(connection, job_id, worker="w1", besides=[1, 2], **prices)
     return [found]
 
 
@@ -23,18 +23,14 @@ async def look_for_one(connection, job_id):
 async def test_the_queue_is_read_from_its_index(new_job, database, read, count):
     """No sort and no scan of the job: a plan that reads a few items of ten thousand."""
     job = await new_job(items=10_000)
+    asked = []
     async with database.begin() as connection:
         await connection.execute(text("ANALYZE item"))
-        statements = []
-        event.listen(
-            connection.sync_connection,
-            "before_cursor_execute",
-            lambda _c, _cursor, statement, parameters, _context, _many: statements.append((statement, parameters)),
-        )
-        found = await read(connection, UUID(job.id))
-        [(statement, parameters)] = statements
-        raw = (await connection.get_raw_connection()).driver_connection
-        plan = "\n".join(row[0] for row in await raw.fetch(f"EXPLAIN (ANALYZE, BUFFERS OFF) {statement}", *parameters))
+        driver = (await connection.get_raw_connection()).driver_connection
+        with driver.query_logger(asked.append):
+            found = await read(connection, UUID(job.id))
+        (query,) = asked
+        plan = "\n".join(row[0] for row in await driver.fetch(f"EXPLAIN ANALYZE {query.query}", *query.args))
     assert len(found) == count
     assert "Index Scan using ix_item_queue" in plan, plan
     assert "Sort" not in plan, plan
