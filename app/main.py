@@ -45,6 +45,7 @@ def create_app(settings: Settings | None = None, clock: Clock = _utc_now) -> Fas
         title="Suffice",
         version=version("suffice"),
         description=_DESCRIPTION,
+        openapi_tags=[{"name": name} for name in ("jobs", "items", "work", "results", "catalog", "health")],
         docs_url=None,
         redoc_url=None,
         lifespan=_lifespan,
@@ -56,7 +57,7 @@ def create_app(settings: Settings | None = None, clock: Clock = _utc_now) -> Fas
     app.state.desk = Desk(app.state.database, clock)
     problems.install(app)
     docs.install(app)
-    for module in (jobs, items, next, assignments, answers, results, catalog, health):
+    for module in (next, answers, assignments, jobs, items, results, catalog, health):  # the busiest first
         app.include_router(module.router)
     app.add_middleware(BodyLimit, most=settings.max_body_bytes)
     app.add_middleware(RequestLog)

@@ -1,8 +1,9 @@
 """Answers over HTTP."""
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Request, Response
 
 from app.api.dependencies import AtDesk, JobId
+from app.api.direct import DirectRoute, respond_with
 from app.api.problems import documented, problem_of
 from app.api.schemas import AnswerIn, AnswerOut, AnswerRefused, AnswersOut, OneOrManyAnswers, ReasonOut
 from app.errors import (
@@ -21,7 +22,7 @@ from app.errors import (
 from app.use_cases.answer_ledger import Submission
 from app.use_cases.record_answers import Recorded
 
-router = APIRouter(prefix="/v1/jobs/{job}/answers", tags=["work"])
+router = APIRouter(prefix="/v1/jobs/{job}/answers", tags=["work"], route_class=DirectRoute)
 
 _REFUSALS = documented(
     JobUnknown,
@@ -37,8 +38,8 @@ _REFUSALS = documented(
 )
 
 
-@router.post("", summary="Send one answer, or many", responses=_REFUSALS)
-async def post_answers(job_id: JobId, body: OneOrManyAnswers, request: Request, desk: AtDesk) -> AnswerOut | AnswersOut:
+@router.post("", summary="Send one answer, or many", response_model=AnswerOut | AnswersOut, responses=_REFUSALS)
+async def post_answers(job_id: JobId, body: OneOrManyAnswers, request: Request, desk: AtDesk) -> Response:
     """Send what a worker said, under an `assignment` from `next` or for an `item` by a `worker`.
 
     The verdict says at once what becomes of the item. A 200 is committed. The same answer sent again gets the same
@@ -49,17 +50,16 @@ async def post_answers(job_id: JobId, body: OneOrManyAnswers, request: Request, 
         (outcome,) = await desk.answer(job_id, [_submission(body, "#")])
         if isinstance(outcome, SufficeError):
             raise outcome
-        return _told(outcome)
+        return respond_with(_told(outcome))
     submissions = [_submission(one, f"#/answers/{position}") for position, one in enumerate(body.answers)]
     outcomes = await desk.answer(job_id, submissions)
-    return AnswersOut(
-        results=[
-            AnswerRefused(error=problem_of(outcome, request.state.request_id))
-            if isinstance(outcome, SufficeError)
-            else _told(outcome)
-            for outcome in outcomes
-        ]
-    )
+    results = [
+        AnswerRefused(error=problem_of(outcome, request.state.request_id))
+        if isinstance(outcome, SufficeError)
+        else _told(outcome)
+        for outcome in outcomes
+    ]
+    return respond_with(AnswersOut(results=results))
 
 
 def _submission(answer: AnswerIn, pointer: str) -> Submission:

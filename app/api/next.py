@@ -5,24 +5,23 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Body, Response
 
 from app.api.dependencies import AtDesk, JobId
+from app.api.direct import DirectRoute, respond_with
 from app.api.problems import documented
 from app.api.schemas import AssignmentOut, NextIn, NextOut, ReasonOut, Why
 from app.errors import InvalidInput, JobUnknown, TooLarge, Unavailable
 from app.store.assignments import HeldLease
 from app.use_cases.assign_next import Ask
 
-router = APIRouter(prefix="/v1/jobs/{job}/next", tags=["work"])
+router = APIRouter(prefix="/v1/jobs/{job}/next", tags=["work"], route_class=DirectRoute)
 
 
 @router.post(
-    "", summary="Get the next items for a worker", responses=documented(JobUnknown, InvalidInput, TooLarge, Unavailable)
+    "",
+    summary="Get the next items for a worker",
+    response_model=NextOut,
+    responses=documented(JobUnknown, InvalidInput, TooLarge, Unavailable),
 )
-async def post_next(
-    job_id: JobId,
-    response: Response,
-    desk: AtDesk,
-    body: Annotated[NextIn | None, Body()] = None,
-) -> NextOut:
+async def post_next(job_id: JobId, desk: AtDesk, body: Annotated[NextIn | None, Body()] = None) -> Response:
     """Call it when a worker is ready. Each assignment is a lease with its money reserved until `expires_at`.
 
     A worker never gets an item twice. Asking again returns what the worker holds, so a lost answer does no harm.
@@ -30,14 +29,13 @@ async def post_next(
     """
     ask = body or NextIn()
     found = await desk.ask(job_id, Ask(ask.worker, ask.count))
-    if found.retry_after is not None:
-        response.headers["Retry-After"] = str(found.retry_after)
-    return NextOut(
+    told = NextOut(
         status=found.status,
         reason=ReasonOut(code=found.reason.code, message=found.reason.message),
         retry_after=found.retry_after,
         assignments=[_shown(held) for held in found.held],
     )
+    return respond_with(told, None if found.retry_after is None else {"Retry-After": str(found.retry_after)})
 
 
 def _shown(held: HeldLease) -> AssignmentOut:
