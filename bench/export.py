@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -38,8 +39,8 @@ ITEMS = """
     FROM generate_series(1, $2::bigint) n
 """
 SAME_COLUMNS = """
-    COPY (SELECT key, label, confidence, state, votes, reason ->> 'code', reason ->> 'message'
-          FROM item WHERE job_id = '{job}' ORDER BY item_id) TO STDOUT
+    SELECT key, label, confidence, state, votes, reason ->> 'code', reason ->> 'message'
+    FROM item WHERE job_id = $1 ORDER BY item_id
 """
 
 
@@ -58,7 +59,7 @@ async def seconds_of_copy(url: str, job: UUID) -> float:
 
     connection = await asyncpg.connect(url)
     started = time.perf_counter()
-    await connection.copy_from_query(SAME_COLUMNS.strip()[6:].rpartition(")")[0].format(job=job), output=discard)
+    await connection.copy_from_query(SAME_COLUMNS, job, output=discard)
     elapsed = time.perf_counter() - started
     await connection.close()
     return elapsed
@@ -78,20 +79,35 @@ def server(url: str) -> Iterator[tuple[int, psutil.Process]]:
         process.wait()
 
 
-def read_all(port: int, job: UUID, media: str, process: psutil.Process) -> tuple[float, int, int]:
-    """Seconds and bytes of an export, and the most memory that the server had meanwhile."""
+def read_all(port: int, job: UUID, media: str) -> tuple[float, int]:
+    """Seconds and bytes of an export."""
     connection = http.client.HTTPConnection("127.0.0.1", port)
-    started, size, peak = time.perf_counter(), 0, 0
+    started, size = time.perf_counter(), 0
     connection.request("GET", f"/v1/jobs/{job}/results", headers={"Accept": media})
     response = connection.getresponse()
     assert response.status == 200, response.read()  # noqa: S101  else nothing is measured
-    sampled = started
     while chunk := response.read1(1 << 16):
         size += len(chunk)
-        if time.perf_counter() - sampled > 0.02:
-            sampled, peak = time.perf_counter(), max(peak, process.memory_info().rss)
     connection.close()
-    return time.perf_counter() - started, size, max(peak, process.memory_info().rss)
+    return time.perf_counter() - started, size
+
+
+@contextmanager
+def memory(process: psutil.Process) -> Iterator[list[int]]:
+    """The process's resident bytes, looked at all the while, also when no byte comes from it."""
+    seen, done = [process.memory_info().rss], threading.Event()
+
+    def look() -> None:
+        while not done.wait(0.02):
+            seen.append(process.memory_info().rss)
+
+    looking = threading.Thread(target=look)
+    looking.start()
+    try:
+        yield seen
+    finally:
+        done.set()
+        looking.join()
 
 
 def main() -> None:
@@ -103,14 +119,14 @@ def main() -> None:
         small, large = asyncio.run(fill(url, 1000)), asyncio.run(fill(url, items))
         with server(url) as (port, process):
             for name, media in FORMS.items():
-                read_all(port, small, media, process)  # what is loaded once is not the export's
-                before = process.memory_info().rss
+                read_all(port, small, media)  # what is loaded once is not the export's
                 copying = asyncio.run(seconds_of_copy(url, large))
-                seconds, size, peak = read_all(port, large, media, process)
+                with memory(process) as resident:
+                    seconds, size = read_all(port, large, media)
                 print(
                     f"{name:8} {items:9,} rows  {seconds:6.2f} s  {items / seconds:8,.0f} rows/s  "
                     f"{size / MEGABYTE:6.1f} MiB  {seconds / copying:5.2f} times COPY ({copying:.2f} s)  "
-                    f"memory {before / MEGABYTE:.0f} MiB, at most {(peak - before) / MEGABYTE:+.1f}"
+                    f"memory {resident[0] / MEGABYTE:.0f} MiB, at most {(max(resident) - resident[0]) / MEGABYTE:+.1f}"
                 )
 
 
