@@ -12,6 +12,7 @@
     ├── BudgetExhausted         409 budget-exhausted
     ├── LeaseExpired            409 lease-expired
     ├── AssignmentEnded         409 assignment-ended
+    ├── NotAcceptable           406 not-acceptable
     ├── TooLarge                413 too-large
     ├── InvalidInput            422 invalid-input
     └── Unavailable             503 unavailable
@@ -37,6 +38,7 @@ class SufficeError(Exception):
 
     status: ClassVar[int] = 500
     code: ClassVar[str] = "internal-error"
+    headers: ClassVar[dict[str, str]] = {}  # of the answer, beside those that every problem has
 
     def __init__(self, detail: str, *, errors: tuple[FieldError, ...] = ()) -> None:
         super().__init__(detail)
@@ -110,6 +112,13 @@ class AssignmentEnded(SufficeError):
     """The assignment was answered or given back before."""
 
     status, code = 409, "assignment-ended"
+
+
+class NotAcceptable(SufficeError):
+    """The answer does not come in any form that the Accept header allows."""
+
+    status, code = 406, "not-acceptable"
+    headers: ClassVar[dict[str, str]] = {"Vary": "Accept"}
 
 
 class TooLarge(SufficeError):

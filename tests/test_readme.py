@@ -21,11 +21,11 @@ from app.settings import Settings
 def test_the_tour_runs_as_printed(project, served):
     """Every bash block in order, in one shell, as a person would paste them."""
     blocks = re.findall(r"```bash\n(.*?)```", (project / "README.md").read_text(), flags=re.DOTALL)
-    assert len(blocks) == 4
+    assert len(blocks) == 5
     separator = "\necho; echo ----\n"
     script = separator.join(blocks).replace("http://127.0.0.1:8000", served)
     done = subprocess.run(["bash", "-euc", script], capture_output=True, text=True, timeout=60, check=True)
-    items, given, answers, outcome = done.stdout.split("\n----\n")
+    items, given, answers, outcome, table = done.stdout.split("\n----\n")
     assert json.loads(items) == {"added": 2, "unchanged": 0}
     assert json.loads(given)["assignments"][0]["worker"] == "ann"
     verdicts = [json.loads(line) for line in answers.split("\n") if line]
@@ -33,6 +33,10 @@ def test_the_tour_runs_as_printed(project, served):
     results, status = outcome.split("}{", 1)
     assert json.loads(results + "}")["results"][0]["label"] == "cat"
     assert json.loads("{" + status)["items"]["resolved"] == 1
+    header, first, second = table.splitlines()
+    assert header == "item,label,confidence,state,reason_code,reason,votes.cat,votes.dog"
+    assert first.startswith("i1,cat,")
+    assert second.startswith("i2,,0.5,open,")
 
 
 def test_every_setting_is_in_the_table(project):

@@ -64,7 +64,7 @@ def documented(*errors: type[SufficeError]) -> dict[int | str, dict[str, Any]]:
 
 async def _known(request: Request, error: Exception) -> ProblemResponse:
     assert isinstance(error, SufficeError)  # noqa: S101  as registered
-    return respond(request, error)
+    return respond(request, error, error.headers)
 
 
 async def _invalid(request: Request, error: Exception) -> ProblemResponse:

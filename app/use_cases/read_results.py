@@ -1,95 +1,149 @@
-"""Turn answers into labels, a page at a time."""
+"""Turn answers into labels, page by page, with no connection held between the pages."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
 from uuid import UUID
 
 import numpy as np
+import numpy.typing as npt
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from app.domain import ItemState, Reason
+from app.domain import ItemState
 from app.policy.aggregation import AnyAggregation, Majority
 from app.policy.belief import Array, Belief
 from app.policy.shares import NOBODY, Index
-from app.store.items import Item, page_of_items
 from app.store.jobs import Job, load_job
+from app.store.outcomes import Outcome, page_of_outcomes
 from app.use_cases.fit_answers import Fits
+
+ROWS = 2000  # at a time, where all are wanted: a few milliseconds of the event loop, less than a megabyte
+
+Votes: TypeAlias = Sequence[tuple[int, ...]]
 
 
 @dataclass(frozen=True)
-class Result:
-    item: str
-    label: str | None
-    confidence: float
-    state: ItemState
-    votes: dict[str, int]
-    reason: Reason
+class Results:
+    """Results column by column, for a million of them pass through; entry i of every column is item i."""
+
+    items: Sequence[str]
+    labels: Sequence[str | None]
+    confidences: Sequence[float]
+    states: Sequence[str]
+    votes: Votes  # (items, classes)
+    codes: Sequence[str]
+    messages: Sequence[str]
 
 
 @dataclass(frozen=True)
 class Page:
-    results: Sequence[Result]
+    results: Results
     next_after: int | None  # where the next page starts; None on the last one
 
 
-async def read_results(
+@dataclass(frozen=True)
+class Fitted:
+    """What an aggregation says of every item of the job."""
+
+    labels: Index  # (items,)
+    chances: Array  # (items, classes)
+
+
+@dataclass(frozen=True)
+class ResultSet:
+    """A job's results, cut at the items that it had when the reading began.
+
+    Pages are read one by one, each as the items then stand: together they are no snapshot, but a reader may take
+    as long as it likes and hold nothing of the database.
+    """
+
+    database: AsyncEngine
+    job: Job
+    state: ItemState | None
+    fitted: Fitted | None  # None: the votes of an item are all that its label needs
+    as_told: bool  # a resolved item keeps the label that its verdict gave, which may know more than the votes
+
+    async def page(self, after: int, most: int) -> Page:
+        async with self.database.connect() as connection:
+            found = await page_of_outcomes(
+                connection, self.job.job_id, state=self.state, after=after, until=self.job.items, most=most + 1
+            )
+            if len(found) < min(most, self.job.items - after):
+                await load_job(connection, self.job.job_id)  # the set of a job that is gone did not end, it broke off
+        return await asyncio.to_thread(self._page, found, most)
+
+    async def pages(self, after: int, most: int | None) -> AsyncIterator[Results]:
+        """All results behind `after`, or the first so many of them: at least one page, be it empty."""
+        left = self.job.items if most is None else most
+        following: int | None = after
+        while following is not None:
+            page = await self.page(following, min(left, ROWS))
+            yield page.results
+            left -= len(page.results.items)
+            following = page.next_after if left > 0 else None
+
+    def _page(self, found: Sequence[Outcome], most: int) -> Page:
+        outcomes = found[:most]
+        following = outcomes[-1][0] if len(found) > most and outcomes else None
+        return Page(self._labeled(outcomes), following)
+
+    def _labeled(self, outcomes: Sequence[Outcome]) -> Results:
+        columns = zip(*outcomes, strict=True) if outcomes else ((),) * len(Outcome._fields)
+        numbers, keys, states, counts, verdicts, confidences, codes, messages = columns
+        votes = [tuple(row) for row in counts]
+        labels, chances = self._by_fit(numbers, votes) if self.fitted else by_votes(votes, len(self.job.rules.labels))
+        if self.as_told:
+            pairs = list(zip(verdicts, labels, chances, confidences, strict=True))
+            labels = [label if verdict is None else verdict for verdict, label, _, _ in pairs]
+            chances = [chance if verdict is None else told for verdict, _, chance, told in pairs]
+        names = (*self.job.rules.labels, None)  # NOBODY is the last
+        return Results(keys, [names[label] for label in labels], chances, states, votes, codes, messages)
+
+    def _by_fit(self, numbers: Sequence[int], votes: Votes) -> tuple[list[int], list[float]]:
+        assert self.fitted is not None  # noqa: S101  as the caller knows
+        rows = np.asarray(numbers, dtype=np.intp) - 1
+        labels, chances = self.fitted.labels[rows], self.fitted.chances[rows]
+        return labels.tolist(), _confidences(labels, chances, np.asarray(votes)).tolist()
+
+
+async def open_results(
     database: AsyncEngine,
     fits: Fits,
     job_id: UUID,
     *,
     aggregation: AnyAggregation | None,
     state: ItemState | None,
-    after: int,
-    most: int,
-) -> Page:
-    """Label a page of items, by the job's own aggregation unless another is asked for."""
+) -> ResultSet:
+    """Results by the job's own aggregation unless another is asked for; what needs a fit is fitted here, once."""
     async with database.connect() as connection:
         job = await load_job(connection, job_id)
-        found = await page_of_items(connection, job_id, state=state, after=after, most=most + 1)
-    page, more = found[:most], found[most:]
-    if not page:
-        return Page([], None)
     chosen = aggregation or job.rules.aggregation
-    if isinstance(chosen, Majority):
-        labels, chances = _by_votes(page)
-    else:
-        consensus = await fits.consensus(database, job, chosen)
-        rows = [row.item_id - 1 for row in page]
-        labels, chances = consensus.labels()[rows], consensus.posterior[rows]
-    results = _results(job, page, labels, chances)
-    if aggregation is None and isinstance(chosen, Majority):
-        results = [_as_told(job, row, result) for row, result in zip(page, results, strict=True)]
-    return Page(results, page[-1].item_id if more else None)
+    if isinstance(chosen, Majority) or not job.items:
+        return ResultSet(database, job, state, None, as_told=aggregation is None)
+    consensus = await fits.consensus(database, job, chosen)
+    labels = await asyncio.to_thread(consensus.labels)
+    return ResultSet(database, job, state, Fitted(labels, consensus.posterior), as_told=False)
 
 
-def _as_told(job: Job, row: Item, result: Result) -> Result:
-    """A resolved item keeps the label that its verdict gave, which may know more than the votes."""
-    if row.standing.label is None:
-        return result
-    return replace(result, label=job.rules.labels[row.standing.label], confidence=row.standing.confidence)
+def by_votes(votes: Votes, classes: int) -> tuple[list[int], list[float]]:
+    """The label of each item, or NOBODY, and how likely it is; of equal votes, and most are equal, once.
+
+    >>> by_votes([(3, 0), (1, 1), (3, 0), (0, 0)], 2)
+    ([0, -1, 0, -1], [0.9375, 0.5, 0.9375, 0.5])
+    """
+    if not votes:
+        return [], []
+    place = {row: number for number, row in enumerate(dict.fromkeys(votes))}
+    belief = Belief.of(np.array(list(place)).reshape(-1, classes))
+    labels = Majority().labels(belief)
+    confidences = _confidences(labels, belief.posterior, belief.votes)
+    rows = [place[row] for row in votes]
+    return labels[rows].tolist(), confidences[rows].tolist()
 
 
-def _by_votes(page: Sequence[Item]) -> tuple[Index, Array]:
-    belief = Belief.of([row.standing.votes for row in page])
-    return Majority().labels(belief), belief.posterior
-
-
-def _results(job: Job, page: Sequence[Item], labels: Index, chances: Array) -> list[Result]:
-    return [
-        Result(
-            item=row.key,
-            label=None if label == NOBODY else job.rules.labels[label],
-            confidence=_confidence(row, label, chance),
-            state=row.standing.state,
-            votes=dict(zip(job.rules.labels, row.standing.votes, strict=True)),
-            reason=row.standing.reason,
-        )
-        for row, label, chance in zip(page, labels, chances, strict=True)
-    ]
-
-
-def _confidence(row: Item, label: np.intp, chance: Array) -> float:
-    """How likely the label is right; without any vote, no better than a guess."""
-    if label != NOBODY:
-        return float(chance[label])
-    return float(chance.max()) if any(row.standing.votes) else 1 / len(chance)
+def _confidences(labels: Index, chances: Array, votes: npt.NDArray[np.generic]) -> Array:
+    """How likely each label is right; without any vote, no better than a guess."""
+    of_label = np.take_along_axis(chances, labels[:, None], axis=1)[:, 0]
+    of_nobody = np.where(votes.any(axis=1), chances.max(axis=1), 1 / chances.shape[1])
+    return np.where(labels == NOBODY, of_nobody, of_label)

@@ -1,0 +1,47 @@
+"""Choose the form of an answer by the request's Accept header (RFC 9110, section 12.5.1)."""
+
+import re
+from collections.abc import Sequence
+
+_RANGE = re.compile(r"\s*([^\s;,/]+)/([^\s;,]+)\s*(;.*)?", re.DOTALL)
+_QUALITY = re.compile(r";\s*q=(0(?:\.\d{0,3})?|1(?:\.0{0,3})?)\s*(?:;|$)", re.IGNORECASE)
+_ANY_QUALITY = re.compile(r";\s*q\s*=", re.IGNORECASE)
+
+
+def most_wanted(accept: str, offered: Sequence[str]) -> str | None:
+    """The offered media type that the header likes best; None where it likes none.
+
+    A type's quality is that of the most specific range that covers it. Of equal qualities the type that is named
+    wins over one that only a wildcard covers, then the one offered first.
+
+    >>> most_wanted("text/*;q=0.5, application/json;q=0.1", ["application/json", "text/csv"])
+    'text/csv'
+    >>> most_wanted("text/csv;q=0, */*", ["text/csv"])
+    """
+    ranges = [found for part in accept.split(",") if (found := _range(part))] if accept.strip() else [("*/*", 1.0)]
+    best: tuple[float, int, str | None] = (0.0, 0, None)
+    for media in offered:
+        quality, precision = _quality(media, ranges)
+        if (quality, precision) > best[:2] and quality:
+            best = (quality, precision, media)
+    return best[2]
+
+
+def _range(part: str) -> tuple[str, float] | None:
+    """A range and its quality; None for what is no range, for nobody can want that."""
+    found = _RANGE.fullmatch(part)
+    if found is None:
+        return None
+    parameters = found[3] or ""
+    quality = _QUALITY.search(parameters)
+    if quality is None and _ANY_QUALITY.search(parameters):
+        return None
+    return f"{found[1]}/{found[2]}".lower(), float(quality[1]) if quality else 1.0
+
+
+def _quality(media: str, ranges: Sequence[tuple[str, float]]) -> tuple[float, int]:
+    qualities = dict(ranges)
+    for precision, covering in enumerate((media, f"{media.partition('/')[0]}/*", "*/*")):
+        if covering in qualities:
+            return qualities[covering], 3 - precision
+    return 0.0, 0
