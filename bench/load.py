@@ -62,7 +62,7 @@ class Connection(asyncio.Protocol):
         self.received = b""
         self.send()
 
-    def connection_lost(self, error: Exception | None) -> None:
+    def connection_lost(self, _error: Exception | None) -> None:
         if not self.done.done():
             self.done.set_result(None)
 

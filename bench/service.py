@@ -101,8 +101,9 @@ def report(work: Work) -> dict[str, float]:
         ours, theirs = work.rounds[name], work.rounds[f"{name}, doing nothing"]
         ratio = median(one.rate / other.rate for one, other in zip(ours, theirs, strict=True))
         rates[name] = median(one.rate for one in ours)
+        nothing = median(one.rate for one in theirs)
         print(
-            f"{work.items:>9,} items  {name:9} {rates[name]:6.0f}/s  nothing {median(one.rate for one in theirs):6.0f}/s"
+            f"{work.items:>9,} items  {name:9} {rates[name]:6.0f}/s  nothing {nothing:6.0f}/s"
             f"  ratio {ratio:.2f}  p50 {median(one.percentile(0.5) for one in ours):5.1f} ms"
             f"  p99 {median(one.percentile(0.99) for one in ours):5.1f} ms",
             flush=True,
