@@ -10,7 +10,7 @@ from typing import Any
 import structlog
 from fastapi import FastAPI
 
-from app.api import answers, assignments, catalog, docs, health, items, jobs, next, problems, results  # noqa: A004  named by its noun
+from app.api import answers, assignments, catalog, docs, health, items, jobs, next, problems, results, workers  # noqa: A004  named by its noun
 from app.api.body_limit import BodyLimit
 from app.api.request_log import RequestLog, configure_logs
 from app.errors import StartupError, SufficeError
@@ -32,7 +32,7 @@ Try it from top to bottom: **create a job**, **add items**, **get the next items
 that you created last. Errors are [RFC 9457](https://www.rfc-editor.org/rfc/rfc9457) problems with a stable `code`.
 """
 
-_READING_ORDER = ("jobs", "items", "work", "results", "catalog", "health")
+_READING_ORDER = ("jobs", "items", "workers", "work", "results", "catalog", "health")
 
 
 class _Service(FastAPI):
@@ -76,7 +76,7 @@ def create_app(settings: Settings | None = None, clock: Clock = _utc_now) -> Fas
     app.state.desk = Desk(app.state.database, clock)
     problems.install(app)
     docs.install(app)
-    for module in (next, answers, assignments, jobs, items, results, catalog, health):  # the busiest first
+    for module in (next, answers, assignments, jobs, items, workers, results, catalog, health):  # the busiest first
         app.include_router(module.router)
     app.add_middleware(BodyLimit, most=settings.max_body_bytes)
     app.add_middleware(RequestLog)

@@ -11,7 +11,7 @@ from fastapi import Query
 
 from app.errors import FieldError, InvalidInput
 
-Cursor = Annotated[str | None, Query(max_length=200, description="`next_cursor` of the page before")]
+Cursor = Annotated[str | None, Query(max_length=2000, description="`next_cursor` of the page before")]
 Limit = Annotated[int, Query(ge=1, le=1000, description="How many on a page")]
 Position = TypeVar("Position")
 
@@ -21,6 +21,11 @@ def after_number(cursor: str | None) -> int:
     return 0 if cursor is None else _read(cursor, _a_number)
 
 
+def after_name(cursor: str | None) -> str:
+    """The name behind which the page starts."""
+    return "" if cursor is None else _read(cursor, _a_name)
+
+
 def after_job(cursor: str | None) -> tuple[datetime, UUID] | None:
     """The job behind which the page starts."""
     return None if cursor is None else _read(cursor, lambda parts: (datetime.fromisoformat(parts[0]), UUID(parts[1])))
@@ -28,6 +33,13 @@ def after_job(cursor: str | None) -> tuple[datetime, UUID] | None:
 
 def cursor_of(*parts: object) -> str:
     return urlsafe_b64encode(json.dumps([str(part) for part in parts]).encode()).decode()
+
+
+def _a_name(parts: list[str]) -> str:
+    (name,) = parts
+    if not isinstance(name, str) or "\x00" in name:
+        raise ValueError(name)
+    return name
 
 
 def _a_number(parts: list[str]) -> int:

@@ -27,6 +27,12 @@ _SAVE_SKILLS = """
     SELECT $1, sent.worker, sent.skill::double precision[] FROM unnest($2::text[], $3::text[]) AS sent (worker, skill)
     ON CONFLICT (job_id, worker) DO UPDATE SET skill = excluded.skill"""
 
+_SAVE_PRICES = """
+    INSERT INTO worker (job_id, worker, price)
+    SELECT $1, sent.worker, sent.price FROM unnest($2::text[], $3::numeric[]) AS sent (worker, price)
+    ON CONFLICT (job_id, worker) DO UPDATE SET price = excluded.price"""
+_PAGE = "SELECT worker, skill, price FROM worker WHERE job_id = $1 AND worker > $2 ORDER BY worker LIMIT $3"
+
 
 async def load_workers(connection: AsyncConnection, job_id: UUID, names: Collection[str]) -> dict[str, Worker]:
     """Those of these workers of whom something is known."""
@@ -37,3 +43,15 @@ async def load_workers(connection: AsyncConnection, job_id: UUID, names: Collect
 async def save_skills(connection: AsyncConnection, job_id: UUID, skills: Mapping[str, Sequence[float]]) -> None:
     if skills:
         await fetch(connection, _SAVE_SKILLS, job_id, list(skills), [array_text(skill) for skill in skills.values()])
+
+
+async def save_prices(connection: AsyncConnection, job_id: UUID, prices: Mapping[str, Decimal]) -> None:
+    await fetch(connection, _SAVE_PRICES, job_id, list(prices), list(prices.values()))
+
+
+async def page_of_workers(
+    connection: AsyncConnection, job_id: UUID, *, after: str, most: int
+) -> list[tuple[str, Worker]]:
+    """Workers by name, from behind `after`."""
+    rows = await fetch(connection, _PAGE, job_id, after, most)
+    return [(row["worker"], Worker(row["skill"], row["price"])) for row in rows]

@@ -1,0 +1,109 @@
+"""Workers have prices: an answer costs the item's cost times the worker's price, exactly."""
+
+import pytest
+
+
+async def register(job, **prices: str) -> None:
+    body = [{"worker": worker, "price": price} for worker, price in prices.items()]
+    response = await job.http.post(f"{job.path}/workers", json=body)
+    assert response.status_code == 200, response.text
+    assert response.json() == {"registered": len(prices)}
+
+
+async def money(job) -> tuple[str, str]:
+    status = await job.status()
+    return status["reserved"], status["spent"]
+
+
+async def test_a_lease_reserves_cost_times_price_and_the_answer_spends_it(new_job):
+    job = await new_job(costs=["0.3"], budget="1")
+    await register(job, expert="2.5", model="0.001")
+    (held,) = (await job.next("expert"))["assignments"]
+    assert held["cost"] == "0.75"
+    assert await money(job) == ("0.75", "0")
+    assert (await job.answer("i1", "expert", "cat")).status_code == 200
+    assert await money(job) == ("0.00", "0.75")
+    assert (await job.answer("i1", "model", "cat")).status_code == 200
+    assert await money(job) == ("0.00", "0.7503")
+
+
+async def test_who_is_not_registered_costs_what_the_item_costs(new_job):
+    job = await new_job(costs=["0.3"], budget="1")
+    await register(job, expert="2.5")
+    assert (await job.next("somebody"))["assignments"][0]["cost"] == "0.3"
+    assert (await job.next())["assignments"][0]["cost"] == "0.3"
+
+
+async def test_the_rest_of_the_budget_may_cover_a_cheap_worker_and_not_a_dear_one(new_job):
+    job = await new_job(costs=["1", "1"], budget="1.5")
+    await register(job, expert="2", model="0.5")
+    refused = await job.next("expert")
+    assert (refused["status"], refused["reason"]["code"]) == ("stop", "budget-exhausted")
+    assert len((await job.next("model", count=2))["assignments"]) == 2
+    late = await job.answer("i1", "expert", "cat")
+    assert (late.status_code, late.json()["code"]) == (409, "budget-exhausted")
+
+
+async def test_a_dear_worker_gets_the_cheaper_item_behind_the_best(new_job):
+    job = await new_job(costs=["4", "1"], budget="3", allocation={"kind": "round-robin"})
+    await register(job, expert="2")
+    assert [one["item"] for one in (await job.next("expert", count=2))["assignments"]] == ["i2"]
+
+
+async def test_a_free_worker_works_when_the_budget_is_spent(new_job):
+    job = await new_job(costs=["1", "1"], budget="0")
+    await register(job, model="0")
+    held = (await job.next("model", count=2))["assignments"]
+    assert [one["cost"] for one in held] == ["0", "0"]
+
+
+async def test_a_new_price_is_for_the_leases_to_come(new_job):
+    job = await new_job(costs=["1", "1"], budget="10")
+    await register(job, expert="2")
+    (first,) = (await job.next("expert"))["assignments"]
+    await register(job, expert="3")
+    both = (await job.next("expert", count=2))["assignments"]
+    assert [one["cost"] for one in both] == ["2", "3"]
+    released = await job.http.post(f"{job.path}/assignments/{first['id']}/release")
+    assert released.json()["cost"] == "2"
+    assert await money(job) == ("3", "0")
+
+
+async def test_a_price_survives_what_is_learned_of_the_worker(new_job):
+    """Skill and price stand in one row, and neither overwrites the other."""
+    job = await new_job(costs=["1", "1"], budget="10", worker_model={"kind": "one-coin"})
+    await register(job, expert="2")
+    await job.answer("i1", "expert", "cat")
+    await register(job, expert="3")
+    await job.answer("i2", "expert", "cat")
+    assert await money(job) == ("0", "5")
+
+
+async def test_workers_are_listed_by_name_in_pages(new_job):
+    job = await new_job()
+    await register(job, **{f"w{n}": str(n) for n in range(5)})
+    first = (await job.http.get(f"{job.path}/workers", params={"limit": 3})).json()
+    assert first["workers"] == [{"worker": f"w{n}", "price": str(n)} for n in range(3)]
+    rest = (await job.http.get(f"{job.path}/workers", params={"cursor": first["next_cursor"]})).json()
+    assert [one["worker"] for one in rest["workers"]] == ["w3", "w4"]
+    assert rest["next_cursor"] is None
+
+
+@pytest.mark.parametrize(
+    ("body", "pointer"),
+    [
+        ([{"worker": "w", "price": "-1"}], "#/1/price"),
+        ([{"worker": "w", "price": "0.0000001"}], "#/1/price"),
+        ([{"worker": "w", "price": "many"}], "#/1/price"),
+        ([{"worker": " "}], "#/1/worker"),
+        ([{"price": "1"}], "#/1/worker"),
+        ([{"worker": "w", "salary": "1"}], "#/1/salary"),
+        ([], "#"),
+    ],
+)
+async def test_a_bad_registration_names_the_field_and_registers_nobody(new_job, body, pointer):
+    job = await new_job()
+    response = await job.http.post(f"{job.path}/workers", json=[{"worker": "good"}, *body] if body else [])
+    assert response.status_code == 422
+    assert [error["pointer"] for error in response.json()["errors"]] == [pointer]
+    assert (await job.http.get(f"{job.path}/workers")).json()["workers"] == []
