@@ -79,7 +79,7 @@ def create_app(settings: Settings | None = None, clock: Clock = _utc_now) -> Fas
     for module in (next, answers, assignments, jobs, items, workers, results, catalog, health):  # the busiest first
         app.include_router(module.router)
     app.add_middleware(BodyLimit, most=settings.max_body_bytes)
-    app.add_middleware(RequestLog)
+    app.add_middleware(RequestLog, level=settings.log_level)
     return app
 
 

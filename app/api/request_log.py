@@ -1,9 +1,11 @@
 """Give every request an id, and write one line about it when it is done."""
 
+import json
 import logging
 import re
 import sys
 import time
+from datetime import UTC, datetime
 from typing import Literal
 from uuid import uuid4
 
@@ -51,9 +53,9 @@ def configure_logs(level: Level) -> None:
 class RequestLog:
     """Outermost of all: what fails inside without an answer becomes a 500 with the request's id."""
 
-    def __init__(self, app: ASGIApp) -> None:
+    def __init__(self, app: ASGIApp, level: Level) -> None:
         self.app = app
-        self.log = structlog.get_logger().bind()  # once, for binding costs more than a line
+        self.writes = level in {"debug", "info"}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -80,10 +82,23 @@ class RequestLog:
                     raise
                 await _internal_error(request_id)(scope, receive, send_with_id)
             finally:
-                duration = round((time.perf_counter() - started) * 1000, 2)
-                self.log.info(
-                    "request", method=scope["method"], path=scope["path"], status=status, duration_ms=duration
-                )
+                if self.writes:
+                    _write_line(scope, request_id, status, time.perf_counter() - started)
+
+
+def _write_line(scope: Scope, request_id: str, status: int, seconds: float) -> None:
+    """As structlog would, but in a tenth of the time, for this is said of every request."""
+    line = {
+        "method": scope["method"],
+        "path": scope["path"],
+        "status": status,
+        "duration_ms": round(seconds * 1000, 2),
+        "event": "request",
+        "request_id": request_id,
+        "level": "info",
+        "timestamp": datetime.now(UTC).isoformat().replace("+00:00", "Z"),
+    }
+    sys.stderr.write(f"{json.dumps(line)}\n")
 
 
 def _request_id(scope: Scope) -> str:
