@@ -1,6 +1,7 @@
 """The service as an ASGI application."""
 
 import asyncio
+import gc
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime
@@ -85,6 +86,7 @@ def create_app(settings: Settings | None = None, clock: Clock = _utc_now) -> Fas
 
 @asynccontextmanager
 async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
+    _spare_the_collector()
     sweeper = asyncio.create_task(_sweep_forever(app))
     try:
         yield
@@ -94,6 +96,13 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
             await sweeper
         await app.state.desk.close()
         await app.state.database.dispose()
+
+
+def _spare_the_collector() -> None:
+    """What is loaded stays loaded: looking through it again and again for garbage costs a tenth of the throughput."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(10_000, 20, 20)
 
 
 async def _sweep_forever(app: FastAPI) -> None:
