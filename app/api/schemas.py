@@ -25,7 +25,6 @@ from app.policy.text import Key
 MOST_ASSIGNMENTS = 100
 MOST_ANSWERS = 1000
 MOST_WORKERS = 10_000
-MOST_ITEMS = 100_000
 
 
 def _storable(value: JsonValue) -> JsonValue:
