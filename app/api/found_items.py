@@ -1,8 +1,7 @@
 """What the readers of the three formats have in common: an item as it was found, and how its errors are named."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NamedTuple
 
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails
@@ -19,8 +18,7 @@ _CHUNK_BYTES = 2 * 1024 * 1024
 _ITEM = TypeAdapter(ItemIn)
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
+class Found(NamedTuple):
     """An item before it is checked: JSON text, or fields from the cells of a table."""
 
     source: bytes | Mapping[str, Any]

@@ -4,6 +4,7 @@ import asyncio
 import tempfile
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import BinaryIO, cast
 
 from fastapi import Request
@@ -14,6 +15,7 @@ from app.api.found_items import Found, bad_body, drafts_of
 from app.api.json_items import json_items, line_items
 from app.errors import FieldError, UnsupportedMediaType
 from app.use_cases.add_items import ItemDraft
+from app.use_cases.threads import in_thread
 
 Reader = Callable[[BinaryIO, int], Iterator[Found]]
 
@@ -57,9 +59,9 @@ class Spool:
             waiting.append(piece)
             gathered += len(piece)
             if gathered >= _IN_MEMORY_BYTES:
-                await asyncio.to_thread(self._write, waiting)
+                await in_thread(partial(self._write, waiting))
                 waiting, gathered = [], 0
-        await asyncio.to_thread(self._write, waiting)
+        await in_thread(partial(self._write, waiting))
 
     def _write(self, pieces: Sequence[bytes]) -> None:
         for piece in pieces:
@@ -92,4 +94,4 @@ async def spooled(request: Request) -> AsyncIterator[Spool]:
     except ClientDisconnect as error:
         raise bad_body("The body ended before all of it was sent") from error
     finally:
-        await asyncio.to_thread(spool.file.close)
+        spool.file.close()

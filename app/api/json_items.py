@@ -37,17 +37,12 @@ def json_items(file: BinaryIO, most: int) -> Iterator[Found]:
     text = _Text(file, most)
     if text.next_sign() != b"[":
         raise bad_body("The body must be a JSON array of items")
-    sign = text.next_sign()
-    while sign != b"]" or text.position:
-        if sign != b"{":
-            raise bad_body(*_not_an_item(sign, text.position))
+    separator = b"," if text.peek() != b"]" else text.next_sign()
+    while separator == b",":
         yield text.item()
-        sign = text.next_sign()
-        if sign == b"]":
-            break
-        if sign != b",":
-            raise bad_body(f"The body is not JSON: after item {text.position} must come a comma or the array's end")
-        sign = text.next_sign()
+        separator = text.next_sign()
+    if separator != b"]":
+        raise bad_body(f"The body is not JSON: after item {text.position} must come a comma or the array's end")
     if text.next_sign():
         raise bad_body("The body is not JSON: something follows the array")
 
@@ -70,18 +65,25 @@ class _Text:
         self.at = 0
         self.position = 0  # items taken
 
-    def next_sign(self) -> bytes:
-        """The next character that is not space; it is stepped over, except for the brace that opens an item."""
+    def peek(self) -> bytes:
+        """The next character that is not space; nothing at the end."""
         while not (found := _NOT_SPACE.search(self.window, self.at)):
             self.at = len(self.window)
             if not self._more():
                 return b""
-        sign = found.group()
-        self.at = found.start() if sign == b"{" else found.end()
+        self.at = found.start()
+        return found.group()
+
+    def next_sign(self) -> bytes:
+        """The same, stepped over."""
+        sign = self.peek()
+        self.at += len(sign)
         return sign
 
     def item(self) -> Found:
-        """The object that begins here."""
+        """The object that comes next."""
+        if (sign := self.peek()) != b"{":
+            raise bad_body(*_not_an_item(sign, self.position))
         depth, seen = 0, 0  # seen: bytes from the item's beginning on
         while depth or not seen:
             bracket = _BRACKET.match(self.window, self.at + seen)
@@ -90,9 +92,9 @@ class _Text:
                 continue
             depth += 1 if bracket.group(1) in b"{[" else -1
             seen = bracket.end() - self.at
-        source = self.window[self.at : self.at + seen]
-        if len(source) > self.most:
+        if seen > self.most:
             raise too_long(self.position, self.most)
+        source = self.window[self.at : self.at + seen]
         self.at += seen
         self.position += 1
         return Found(source, seen)

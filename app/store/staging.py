@@ -4,14 +4,15 @@ import json
 from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
-from typing import Any
+from decimal import Decimal
+from typing import Any, NamedTuple
 from uuid import UUID
 
 import asyncpg
+from pydantic_core import to_json
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.domain import Reason
 from app.store.items import Content, Standing
 
 _MANY = 1000  # rows, from which on the planner should know how many there are
@@ -31,7 +32,7 @@ _TABLE = """
 """
 _STAGED = ("position", "key", "payload", "cost", "gold", "prior", "features")
 _COPIED = (
-    *("job_id", "item_id", "tie_break", "key", "payload", "cost", "gold", "prior", "features"),
+    *("job_id", "item_id", "tie_break", "cost", "prior", "key", "payload", "gold", "features"),
     *("state", "votes", "evidence", "priority", "wanted", "label", "confidence", "progress", "reason"),
 )
 
@@ -62,8 +63,8 @@ _DROP_THE_REPEATED = """
 _DROP_THE_KNOWN = "DELETE FROM staged_item sent USING item WHERE item.job_id = :job AND item.key = sent.key"
 _TOTALS = "SELECT count(*) AS items, coalesce(sum(1 / cost::double precision), 0) AS inverse_costs FROM staged_item"
 _BETWEEN = """
-    SELECT key, payload, cost::text, gold::text, prior::text, features::text
-    FROM staged_item WHERE position >= $1 AND position < $2 ORDER BY position
+    SELECT cost, prior, key, payload, gold, features FROM staged_item
+    WHERE position >= $1 AND position < $2 ORDER BY position
 """
 
 
@@ -77,20 +78,12 @@ class Pair:
     before: Content
 
 
-@dataclass(frozen=True, slots=True)
-class Staged:
-    """A row that waits to be judged; what is only passed on stays the text that Postgres gave."""
+class Staged(NamedTuple):
+    """An item that waits to be judged. Most of it is only passed on, as the text that Postgres gave and will get."""
 
-    key: str
-    payload: str | None
-    cost: str
-    gold: str | None
-    prior: str | None
-    features: str | None
-
-    @property
-    def prior_shares(self) -> list[float] | None:
-        return None if self.prior is None else [float(share) for share in self.prior[1:-1].split(",")]
+    text: str
+    cost: Decimal
+    prior: list[float] | None
 
 
 @dataclass(frozen=True)
@@ -146,11 +139,21 @@ async def drop_known(connection: AsyncConnection, job_id: UUID) -> Totals:
     return Totals(left.items, left.inverse_costs)
 
 
-async def staged_between(connection: AsyncConnection, first: int, end: int) -> list[Staged]:
-    """What is left of these positions, in their order."""
+async def staged_between(connection: AsyncConnection, first: int, end: int) -> bytes:
+    """What is left of these positions, in their order, in Postgres's text format."""
+    pieces: list[bytes] = []
+
+    async def keep(piece: bytes) -> None:
+        pieces.append(bytes(piece))
+
     driver = await _driver(connection)
     with _lost_connections():
-        return [Staged(*row) for row in await driver.fetch(_BETWEEN, first, end)]
+        await driver.copy_from_query(_BETWEEN, first, end, output=keep, format="text")
+    return b"".join(pieces)
+
+
+def staged_items(rows: bytes) -> list[Staged]:
+    return [_staged(line) for line in rows.decode().split("\n")[:-1]]
 
 
 def new_rows(
@@ -160,19 +163,13 @@ def new_rows(
     staged: Sequence[Staged],
     first: Sequence[Standing],
 ) -> bytes:
-    """Finished items in Postgres's text format."""
-    worded: dict[Reason, str] = {}
-    lines = []
-    for item_id, tie_break, row, standing in zip(item_ids, tie_breaks, staged, first, strict=True):
-        reason = worded.get(standing.reason)
-        if reason is None:
-            reason = worded[standing.reason] = _escaped(json.dumps(asdict(standing.reason)))
-        lines.append(
-            f"{job_id}\t{item_id}\t{tie_break}\t{_escaped(row.key)}\t{_escaped(row.payload)}\t{row.cost}\t"
-            f"{_null(row.gold)}\t{_null(row.prior)}\t{_null(row.features)}\t"
-            f"{standing.state}\t{_array(standing.votes)}\t{_array(standing.evidence)}\t{standing.priority!r}\t"
-            f"{standing.wanted}\t{_null(standing.label)}\t{standing.confidence!r}\t{standing.progress!r}\t{reason}\n"
-        )
+    """Finished items in Postgres's text format; alike items share a standing, which is put into words once."""
+    job = str(job_id)
+    ends = {id(standing): _standing_text(standing) for standing in {id(each): each for each in first}.values()}
+    lines = [
+        f"{job}\t{item_id}\t{tie_break}\t{row.text}\t{ends[id(standing)]}\n"
+        for item_id, tie_break, row, standing in zip(item_ids, tie_breaks, staged, first, strict=True)
+    ]
     return "".join(lines).encode()
 
 
@@ -216,14 +213,29 @@ def _content(row: Sequence[Any]) -> Content:
     return Content(payload=payload, cost=cost, gold=gold, prior=prior, features=features)
 
 
+def _staged(line: str) -> Staged:
+    cost, prior, _ = line.split("\t", 2)
+    shares = None if prior == "\\N" else [float(share) for share in prior[1:-1].split(",")]
+    return Staged(line, Decimal(cost), shares)
+
+
 def _payload(content: Content) -> str:
-    return "\\N" if content.payload is None else json.dumps(content.payload).replace("\\", "\\\\")
+    return "\\N" if content.payload is None else _escaped(to_json(content.payload).decode())
+
+
+def _standing_text(standing: Standing) -> str:
+    """The columns of a standing, which alike items share."""
+    return (
+        f"{standing.state}\t{_array(standing.votes)}\t{_array(standing.evidence)}\t{standing.priority!r}\t"
+        f"{standing.wanted}\t{_null(standing.label)}\t{standing.confidence!r}\t{standing.progress!r}\t"
+        f"{_escaped(json.dumps(asdict(standing.reason)))}"
+    )
 
 
 def _escaped(value: str | None) -> str:
     if value is None:
         return "\\N"
-    if value.isalnum():
+    if value.isprintable() and "\\" not in value:
         return value
     return value.replace("\\", "\\\\").replace("\t", "\\t").replace("\n", "\\n").replace("\r", "\\r")
 

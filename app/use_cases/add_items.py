@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from functools import partial
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
 
 import numpy as np
@@ -22,7 +22,6 @@ from app.store.items import Content, Standing
 from app.store.jobs import Job, load_job, lock_job, save_ledger
 from app.store.staging import (
     Pair,
-    Staged,
     Totals,
     count_items,
     count_staged,
@@ -33,18 +32,18 @@ from app.store.staging import (
     open_staging,
     stage,
     staged_between,
+    staged_items,
     staged_rows,
     unlike_before,
 )
 from app.use_cases.standing import Known, first_standings
-from app.use_cases.threads import in_thread_during, one_ahead
+from app.use_cases.threads import in_thread, one_ahead
 
 _PRIOR_ROUNDING = 1e-6
 _MOST_NAMED = 20  # conflicting items in one error
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ItemDraft:
+class ItemDraft(NamedTuple):
     """An item as it was sent: labels by name; `line` is where it stands in a file of lines."""
 
     key: str
@@ -198,25 +197,22 @@ async def _insert_judged(connection: AsyncConnection, job: Job, fresh: Totals, e
     tally = _Tally()
     judged = b""
     for first, end in pairwise(ends):
-        staged = await staged_between(connection, first, end)
+        rows = await staged_between(connection, first, end)
         # One chunk is judged while Postgres takes in the one before.
-        work = partial(_judged, job, job.items + 1 + tally.items, staged)
-        rows, standings = await in_thread_during(work, insert_rows(connection, judged))
+        work = partial(_judged, job, job.items + 1 + tally.items, rows)
+        finished, standings = await in_thread(work, during=insert_rows(connection, judged))
         tally.count(standings)
-        judged = rows
+        judged = finished
     await insert_rows(connection, judged)
     await count_items(connection, tally.items)
     return tally
 
 
-def _judged(job: Job, first: int, staged: Sequence[Staged]) -> tuple[bytes, list[Standing]]:
+def _judged(job: Job, first: int, rows: bytes) -> tuple[bytes, list[Standing]]:
     """Rows of new items, numbered from `first` on, and where they stand."""
-    engine = job.engine
+    engine, staged = job.engine, staged_items(rows)
     item_ids = np.arange(first, first + len(staged))
-    known = [
-        Known(item_id, Decimal(row.cost), row.prior_shares)
-        for item_id, row in zip(item_ids.tolist(), staged, strict=True)
-    ]
+    known = [Known(item_id, row.cost, row.prior) for item_id, row in zip(item_ids.tolist(), staged, strict=True)]
     standings = first_standings(engine, known) if known else []
     tie_breaks = engine.tie_breaks(item_ids).tolist()
     return new_rows(job.job_id, item_ids.tolist(), tie_breaks, staged, standings), standings

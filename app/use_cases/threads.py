@@ -19,11 +19,12 @@ async def one_ahead(source: Iterator[T]) -> AsyncGenerator[T]:
         await _ended(drawing)
 
 
-async def in_thread_during(work: Callable[[], T], during: Awaitable[None]) -> T:
-    """The outcome of the work, done in a thread while the other is awaited."""
+async def in_thread(work: Callable[[], T], during: Awaitable[None] | None = None) -> T:
+    """The outcome of the work, done in a thread, perhaps while something else is awaited."""
     working = asyncio.create_task(asyncio.to_thread(work))
     try:
-        await during
+        if during is not None:
+            await during
         return await asyncio.shield(working)
     finally:
         await _ended(working)
