@@ -1,7 +1,8 @@
 """How fast many items come in over HTTP, next to Postgres's own COPY of the same finished rows, and what it costs.
 
-The service runs as it is deployed, in a process of its own; COPY gets the rows in the format that it reads fastest, into
-the same table with the same indexes. Meanwhile somebody else asks for the job's lock all the time, as `next` does.
+The service runs in a process of its own, as it is deployed. COPY gets prepared rows, in the format that it takes in
+fastest, into the same table, emptied, with the same indexes. During the import somebody else asks for the job's lock
+all the time, as `next` does.
 """
 
 import argparse
