@@ -29,7 +29,7 @@ MOST_ANSWERS = 1000
 MOST_WORKERS = 10_000
 
 
-_SUSPICIOUS = re.compile(rb"NaN|Infinity|\\\\u0000")
+_SUSPICIOUS = re.compile(rb"NaN|Infinity|\\u0000")
 
 
 def _storable(value: JsonValue) -> JsonValue:

@@ -98,8 +98,10 @@ async def lock_imports(connection: AsyncConnection, job_id: UUID) -> None:
     await connection.execute(text("SELECT pg_advisory_xact_lock(hashtextextended(:name, 0))"), {"name": name})
 
 
-async def open_staging(connection: AsyncConnection) -> None:
-    await connection.execute(text(_TABLE))
+async def empty_staging(connection: AsyncConnection) -> None:
+    """In a transaction of its own: its commit also takes away what one that failed has left on disk."""
+    async with connection.begin():
+        await connection.execute(text(_TABLE))
 
 
 def staged_rows(first: int, contents: Iterable[tuple[str, Content]]) -> bytes:
@@ -126,9 +128,10 @@ async def unlike_before(connection: AsyncConnection, job_id: UUID) -> AsyncGener
     """Pairs of one key whose contents are not the same text: with the job's item, else with the first that was sent."""
     driver = await _driver(connection)
     for query in (_UNLIKE_THE_JOB, _UNLIKE_THE_FIRST):
-        cursor = await driver.cursor(query, job_id)
-        while rows := await cursor.fetch(_PAIRS_AT_ONCE):
+        await driver.execute(f"DECLARE pairs CURSOR FOR {query}", job_id)
+        while rows := await driver.fetch(f"FETCH {_PAIRS_AT_ONCE} FROM pairs"):
             yield [Pair(row[0], row[1], _content(row[2:7]), _content(row[7:12])) for row in map(tuple, rows)]
+        await driver.execute("CLOSE pairs")  # the driver's own cursors stay open, and the table in use
 
 
 async def drop_known(connection: AsyncConnection, job_id: UUID) -> Totals:
@@ -176,6 +179,12 @@ def new_rows(
 async def insert_rows(connection: AsyncConnection, rows: bytes) -> None:
     if rows:
         await _copy(connection, "item", _COPIED, rows)
+
+
+async def clear_staging(connection: AsyncConnection, staged: int) -> None:
+    """Let go of a large table early: the commit would cut it off, which takes a while, and keep its locks meanwhile."""
+    if staged >= _MANY:
+        await connection.execute(text("TRUNCATE staged_item"))
 
 
 async def count_items(connection: AsyncConnection, added: int) -> None:

@@ -17,19 +17,20 @@ import numpy as np
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from app.domain import ItemState
-from app.errors import FieldError, InvalidInput, ItemConflict, LabelUnknown
+from app.errors import FieldError, InvalidInput, ItemConflict, LabelUnknown, SufficeError
 from app.store.items import Content, Standing
 from app.store.jobs import Job, load_job, lock_job, save_ledger
 from app.store.staging import (
     Pair,
     Totals,
+    clear_staging,
     count_items,
     count_staged,
     drop_known,
+    empty_staging,
     insert_rows,
     lock_imports,
     new_rows,
-    open_staging,
     stage,
     staged_between,
     staged_items,
@@ -84,15 +85,24 @@ async def add_items(database: AsyncEngine, job_id: UUID, chunks: Iterator[Sequen
     The chunks are drawn in a thread, and no more than two are in memory. Nobody who works on the job has to wait for
     them: other imports are kept out, and the job itself is locked only to be told of its new items.
     """
-    async with database.begin() as connection:
-        job = await load_job(connection, job_id)
-        await open_staging(connection)
-        ends = await _stage(connection, job, chunks)
-        await lock_imports(connection, job_id)
-        await _refuse_changes(connection, job_id, ends[-1])
-        fresh = await drop_known(connection, job_id)
-        if fresh.items:
-            await _insert(connection, job_id, fresh, ends)
+    async with database.connect() as connection:
+        await empty_staging(connection)
+        try:
+            async with connection.begin():
+                return await _add_items(connection, job_id, chunks)
+        except SufficeError:
+            await empty_staging(connection)
+            raise
+
+
+async def _add_items(connection: AsyncConnection, job_id: UUID, chunks: Iterator[Sequence[ItemDraft]]) -> Added:
+    job = await load_job(connection, job_id)
+    ends = await _stage(connection, job, chunks)
+    await lock_imports(connection, job_id)
+    await _refuse_changes(connection, job_id, ends[-1])
+    fresh = await drop_known(connection, job_id)
+    if fresh.items:
+        await _insert(connection, job_id, fresh, ends)
     return Added(added=fresh.items, unchanged=ends[-1] - fresh.items)
 
 
@@ -181,6 +191,7 @@ async def _insert(connection: AsyncConnection, job_id: UUID, fresh: Totals, ends
     job = await load_job(connection, job_id)
     async with connection.begin_nested() as attempt:
         tally = await _insert_judged(connection, job, fresh, ends)
+        await clear_staging(connection, ends[-1])
         latest = await lock_job(connection, job_id)
         if (latest.rules, latest.budget) == (job.rules, job.budget):
             await save_ledger(connection, _with_items(latest, tally, fresh))
