@@ -26,9 +26,7 @@ def test_the_tour_runs_as_printed(project, served, tmp_path):
     script = separator.join(blocks).replace("http://127.0.0.1:8000", served)
     command = ["bash", "-euc", script]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=True)
-    items, given, answers, outcome, table, many = done.stdout.split("
-----
-")
+    items, given, answers, outcome, table, many = done.stdout.split("\n----\n")
     assert json.loads(items) == {"added": 2, "unchanged": 0}
     assert json.loads(given)["assignments"][0]["worker"] == "ann"
     verdicts = [json.loads(line) for line in answers.split("\n") if line]
