@@ -14,6 +14,7 @@
     ├── AssignmentEnded         409 assignment-ended
     ├── NotAcceptable           406 not-acceptable
     ├── TooLarge                413 too-large
+    ├── UnsupportedMediaType    415 unsupported-media-type
     ├── InvalidInput            422 invalid-input
     └── Unavailable             503 unavailable
 
@@ -125,6 +126,12 @@ class TooLarge(SufficeError):
     """The body of the request is too large."""
 
     status, code = 413, "too-large"
+
+
+class UnsupportedMediaType(SufficeError):
+    """The body is in a format that the operation does not read."""
+
+    status, code = 415, "unsupported-media-type"
 
 
 class InvalidInput(SufficeError):

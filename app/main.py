@@ -13,6 +13,7 @@ from fastapi import FastAPI
 
 from app.api import answers, assignments, catalog, docs, health, items, jobs, next, problems, results, workers  # noqa: A004  named by its noun
 from app.api.body_limit import BodyLimit
+from app.api.item_files import Imports
 from app.api.request_log import RequestLog, configure_logs
 from app.errors import StartupError, SufficeError
 from app.settings import Settings
@@ -73,13 +74,14 @@ def create_app(settings: Settings | None = None, clock: Clock = _utc_now) -> Fas
     app.state.settings = settings
     app.state.clock = clock
     app.state.fits = Fits()
+    app.state.imports = Imports()
     app.state.database = create_engine(settings.database_url, settings.database_connections)
     app.state.desk = Desk(app.state.database, clock)
     problems.install(app)
     docs.install(app)
     for module in (next, answers, assignments, jobs, items, workers, results, catalog, health):  # the busiest first
         app.include_router(module.router)
-    app.add_middleware(BodyLimit, most=settings.max_body_bytes)
+    app.add_middleware(BodyLimit, most=settings.max_body_bytes, most_imported=settings.max_import_bytes)
     app.add_middleware(RequestLog, level=settings.log_level)
     return app
 

@@ -18,14 +18,15 @@ from app.settings import Settings
 
 
 @pytest.mark.skipif(shutil.which("curl") is None, reason="no curl: install it to run the README's tour")
-def test_the_tour_runs_as_printed(project, served):
+def test_the_tour_runs_as_printed(project, served, tmp_path):
     """Every bash block in order, in one shell, as a person would paste them."""
     blocks = re.findall(r"```bash\n(.*?)```", (project / "README.md").read_text(), flags=re.DOTALL)
-    assert len(blocks) == 5
+    assert len(blocks) == 6
     separator = "\necho; echo ----\n"
     script = separator.join(blocks).replace("http://127.0.0.1:8000", served)
-    done = subprocess.run(["bash", "-euc", script], capture_output=True, text=True, timeout=60, check=True)
-    items, given, answers, outcome, table = done.stdout.split("\n----\n")
+    command = ["bash", "-euc", script]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=True)
+    items, given, answers, outcome, table, many = done.stdout.split("\n----\n")
     assert json.loads(items) == {"added": 2, "unchanged": 0}
     assert json.loads(given)["assignments"][0]["worker"] == "ann"
     verdicts = [json.loads(line) for line in answers.split("\n") if line]
@@ -37,6 +38,7 @@ def test_the_tour_runs_as_printed(project, served):
     assert header == "item,label,confidence,state,reason_code,reason,votes.cat,votes.dog"
     assert first.startswith("i1,cat,")
     assert second.startswith("i2,,0.5,open,")
+    assert many == '{"added":2,"unchanged":0}{"added":1,"unchanged":1}'
 
 
 def test_every_setting_is_in_the_table(project):

@@ -1,15 +1,16 @@
 """Items over HTTP."""
 
+import json
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Body, Path, Query
+from fastapi import APIRouter, Path, Query, Request
 
 from app.api.cursors import Cursor, Limit, after_number, cursor_of
 from app.api.dependencies import Database, JobId
+from app.api.item_files import Imports, reader_for, spooled
 from app.api.problems import documented
 from app.api.schemas import (
     ITEMS_EXAMPLE,
-    MOST_ITEMS,
     AnswerSeen,
     ItemIn,
     ItemOut,
@@ -19,33 +20,64 @@ from app.api.schemas import (
     ReasonOut,
 )
 from app.domain import DECISION_OF, ItemState
-from app.errors import InvalidInput, ItemConflict, ItemUnknown, JobUnknown, LabelUnknown, TooLarge, Unavailable
+from app.errors import (
+    InvalidInput,
+    ItemConflict,
+    ItemUnknown,
+    JobUnknown,
+    LabelUnknown,
+    TooLarge,
+    Unavailable,
+    UnsupportedMediaType,
+)
 from app.store.items import Item
 from app.store.jobs import Job
-from app.use_cases.add_items import ItemDraft, add_items
+from app.use_cases.add_items import add_items
 from app.use_cases.read_items import read_item, read_items
 
 router = APIRouter(prefix="/v1/jobs/{job}/items", tags=["items"])
+
+_ROWS = {"type": "array", "items": ItemIn.model_json_schema(), "minItems": 1, "examples": [ITEMS_EXAMPLE]}
+_BODY = {
+    "required": True,
+    "content": {
+        "application/json": {"schema": _ROWS},
+        "application/x-ndjson": {
+            "schema": {"type": "string", "description": "An item per line, as in the JSON array"},
+            "example": "".join(json.dumps(row) + "\n" for row in ITEMS_EXAMPLE),
+        },
+        "text/csv": {
+            "schema": {"type": "string", "description": "An item per row, under a row of names"},
+            "example": "key,cost,url\ni1,1,https://example.org/1.jpg\ni2,1,https://example.org/2.jpg\n",
+        },
+    },
+}
 
 
 @router.post(
     "",
     status_code=201,
     summary="Add items",
-    responses=documented(JobUnknown, InvalidInput, LabelUnknown, ItemConflict, TooLarge, Unavailable),
+    responses=documented(
+        JobUnknown, InvalidInput, LabelUnknown, ItemConflict, TooLarge, UnsupportedMediaType, Unavailable
+    ),
+    openapi_extra={"requestBody": _BODY},
 )
-async def post_items(
-    job_id: JobId,
-    body: Annotated[list[ItemIn], Body(min_length=1, max_length=MOST_ITEMS, examples=[ITEMS_EXAMPLE])],
-    database: Database,
-) -> ItemsAdded:
+async def post_items(job_id: JobId, request: Request, database: Database) -> ItemsAdded:
     """Say what is to be labeled; more can be added at any time.
 
     All or nothing: one bad item, and none is added. Sending the same items again changes nothing, so a request whose
     answer was lost can be repeated.
+
+    A JSON array, NDJSON (an object per line) or CSV, of any number of items. CSV begins with the names of its columns:
+    `key`, and any of `payload` (JSON; what is not JSON is taken as a text), `cost`, `gold`, `features` (a JSON array)
+    and `prior` (a JSON object) or `prior.cat`, one column per label. Every other column becomes a field of the payload.
+    An empty cell leaves its field out.
     """
-    drafts = [ItemDraft(**dict(item)) for item in body]
-    done = await add_items(database, job_id, drafts)
+    reader = reader_for(request)
+    imports: Imports = request.app.state.imports
+    async with spooled(request) as spool, imports.large if spool.is_large else imports.small:
+        done = await add_items(database, job_id, spool.drafts(reader))
     return ItemsAdded(added=done.added, unchanged=done.unchanged)
 
 

@@ -1,6 +1,8 @@
 """What goes over the wire. Field names are a contract: outside programs rely on them."""
 
 import json
+import re
+from contextlib import suppress
 from datetime import datetime
 from decimal import Decimal
 from typing import Annotated, Any, Literal
@@ -16,7 +18,7 @@ from pydantic import (
     Tag,
     model_validator,
 )
-from pydantic_core import PydanticCustomError
+from pydantic_core import PydanticCustomError, to_json
 
 from app.domain import AssignmentState, ItemState, JobState
 from app.policy.rules import Rules
@@ -25,11 +27,16 @@ from app.policy.text import Key
 MOST_ASSIGNMENTS = 100
 MOST_ANSWERS = 1000
 MOST_WORKERS = 10_000
-MOST_ITEMS = 100_000
+
+
+_SUSPICIOUS = re.compile(rb"NaN|Infinity|\\u0000")
 
 
 def _storable(value: JsonValue) -> JsonValue:
     """Refuse what JSON allows here and there but Postgres cannot keep: NaN, and the characters NUL and half a pair."""
+    with suppress(ValueError):
+        if not _SUSPICIOUS.search(to_json(value)):  # ten times as fast as the look below, and there may be a million
+            return value
     try:
         text = json.dumps(value, allow_nan=False, ensure_ascii=False)
         text.encode()

@@ -1,6 +1,5 @@
 """Items: what is labeled, its votes, and its place in the queue."""
 
-import asyncio
 import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, fields
@@ -11,14 +10,9 @@ from uuid import UUID
 from asyncpg import Record
 from sqlalchemy import (
     CursorResult,
-    bindparam,
-    func,
     select,
-    text,
 )
-from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.ext.asyncio import AsyncConnection
-from sqlalchemy.types import Text
 
 from app.domain import ItemState, Reason
 from app.store.driver import array_text, columns_of, fetch
@@ -63,30 +57,7 @@ class Item:
     standing: Standing
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NewItem:
-    item_id: int
-    key: str
-    tie_break: int
-    content: Content
-    standing: Standing
-
-
-_CONTENT = [item.c[field.name] for field in fields(Content)]
 _STANDING = [item.c[field.name] for field in fields(Standing)]
-_COPIED_CONTENT = [field.name for field in fields(Content) if field.name != "payload"]
-_COPIED_STANDING = [field.name for field in fields(Standing) if field.name != "reason"]
-_COPIED = [
-    "job_id",
-    "item_id",
-    "key",
-    "tie_break",
-    "payload",
-    *_COPIED_CONTENT,
-    "reason",
-    *_COPIED_STANDING,
-]
-_MANY = 1000
 ITEM = [item.c[field.name] for field in fields(Item) if field.name != "standing"] + _STANDING
 
 
@@ -107,40 +78,6 @@ _CHANGE_IN_FLIGHT = """
 COLUMNS = ", ".join(f"i.{column.name}" for column in ITEM)
 _BY_KEY = f"SELECT {COLUMNS} FROM item i WHERE i.job_id = $1 AND i.key = ANY ($2::text[])"
 _BY_NUMBER = f"SELECT {COLUMNS} FROM item i WHERE i.job_id = $1 AND i.item_id = ANY ($2::bigint[])"
-
-
-async def insert_items(connection: AsyncConnection, job_id: UUID, new: Sequence[NewItem]) -> None:
-    """Copied in, as Postgres likes it best; after many, the planner is told that the table has grown."""
-    driver = (await connection.get_raw_connection()).driver_connection
-    assert driver is not None  # noqa: S101  the connection is open
-    records = await asyncio.to_thread(_records, job_id, new)
-    await driver.copy_records_to_table("item", records=records, columns=_COPIED)
-    if len(new) >= _MANY:
-        await connection.execute(text("ANALYZE item"))
-
-
-def _records(job_id: UUID, new: Sequence[NewItem]) -> list[tuple[object, ...]]:
-    return [
-        (
-            job_id,
-            row.item_id,
-            row.key,
-            row.tie_break,
-            None if row.content.payload is None else json.dumps(row.content.payload),
-            *(getattr(row.content, name) for name in _COPIED_CONTENT),
-            json.dumps(row.standing.reason.as_json()),
-            *(getattr(row.standing, name) for name in _COPIED_STANDING),
-        )
-        for row in new
-    ]
-
-
-async def contents_by_key(connection: AsyncConnection, job_id: UUID, keys: Collection[str]) -> dict[str, Content]:
-    """What is already known of these keys."""
-    wanted = item.c.key == func.any(bindparam("keys", list(keys), ARRAY(Text)))
-    query = select(item.c.key, *_CONTENT).where(item.c.job_id == job_id, wanted)
-    rows = [dict(row) for row in (await connection.execute(query)).mappings()]
-    return {row.pop("key"): Content(**row) for row in rows}
 
 
 async def load_items(

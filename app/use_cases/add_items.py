@@ -1,30 +1,51 @@
-"""Add items to a job, all or none."""
+"""Add items to a job, all or none, however many there are."""
 
 import asyncio
 import json
+from bisect import insort
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
-from typing import Any
+from functools import partial
+from itertools import pairwise
+from typing import Any, NamedTuple
 from uuid import UUID
 
 import numpy as np
-from sqlalchemy.ext.asyncio import AsyncEngine
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from app.domain import ItemState
-from app.errors import FieldError, InvalidInput, ItemConflict, LabelUnknown
-from app.store.items import Content, NewItem, contents_by_key, insert_items
-from app.store.jobs import Job, lock_job, save_ledger
+from app.errors import FieldError, InvalidInput, ItemConflict, LabelUnknown, SufficeError
+from app.store.items import Content, Standing
+from app.store.jobs import Job, load_job, lock_job, save_ledger
+from app.store.staging import (
+    Pair,
+    Totals,
+    clear_staging,
+    count_items,
+    count_staged,
+    drop_known,
+    empty_staging,
+    insert_rows,
+    lock_imports,
+    new_rows,
+    stage,
+    staged_between,
+    staged_items,
+    staged_rows,
+    unlike_before,
+)
 from app.use_cases.standing import Known, first_standings
+from app.use_cases.threads import in_thread, one_ahead
 
 _PRIOR_ROUNDING = 1e-6
 _MOST_NAMED = 20  # conflicting items in one error
 
 
-@dataclass(frozen=True, kw_only=True)
-class ItemDraft:
-    """An item as it was sent: labels by name."""
+class ItemDraft(NamedTuple):
+    """An item as it was sent: labels by name; `line` is where it stands in a file of lines."""
 
     key: str
     payload: Any
@@ -32,6 +53,7 @@ class ItemDraft:
     gold: str | None
     prior: Mapping[str, float] | None
     features: Sequence[float] | None
+    line: int | None = None
 
 
 @dataclass(frozen=True)
@@ -40,102 +62,180 @@ class Added:
     unchanged: int
 
 
-async def add_items(database: AsyncEngine, job_id: UUID, drafts: Sequence[ItemDraft]) -> Added:
-    """Add the items whose keys are new; a key that is known must have the same content."""
-    async with database.begin() as connection:
-        job = await lock_job(connection, job_id)
-        contents = await asyncio.to_thread(_contents, job, drafts)
-        known = await contents_by_key(connection, job_id, contents.keys())
-        await asyncio.to_thread(_refuse_changes, job, drafts, contents, known)
-        fresh = {key: content for key, content in contents.items() if key not in known}
-        if fresh:
-            inverse_costs = job.inverse_costs + sum(1 / float(content.cost) for content in fresh.values())
-            job = replace(job, inverse_costs=inverse_costs)
-            new = await asyncio.to_thread(_new_items, job, fresh)
-            await insert_items(connection, job_id, new)
-            await save_ledger(connection, _with_items(job, new))
-    return Added(added=len(fresh), unchanged=len(drafts) - len(fresh))
+@dataclass
+class _Tally:
+    """What new items add to their job's counters."""
+
+    states: Counter[ItemState] = field(default_factory=Counter)
+    progress: float = 0.0
+
+    def count(self, standings: Iterable[Standing]) -> None:
+        for standing in standings:
+            self.states[standing.state] += 1
+            self.progress += standing.progress
+
+    @property
+    def items(self) -> int:
+        return self.states.total()
 
 
-def _contents(job: Job, drafts: Sequence[ItemDraft]) -> dict[str, Content]:
-    """What was sent, with labels as positions; the first of two drafts with one key stands for both."""
-    contents: dict[str, Content] = {}
-    for position, draft in enumerate(drafts):
-        contents.setdefault(draft.key, _content(job, draft, f"#/{position}"))
-    return contents
+async def add_items(database: AsyncEngine, job_id: UUID, chunks: Iterator[Sequence[ItemDraft]]) -> Added:
+    """Add the items whose keys are new; a key that is known must have the same content.
+
+    The chunks are drawn in a thread, and no more than two are in memory. Nobody who works on the job has to wait for
+    them: other imports are kept out, and the job itself is locked only to be told of its new items.
+    """
+    async with database.connect() as connection:
+        await empty_staging(connection)
+        try:
+            async with connection.begin():
+                return await _add_items(connection, job_id, chunks)
+        except SufficeError:
+            await empty_staging(connection)
+            raise
 
 
-def _content(job: Job, draft: ItemDraft, pointer: str) -> Content:
-    labels = job.rules.labels
-    for label in [*(draft.prior or ()), *([] if draft.gold is None else [draft.gold])]:
-        if label not in labels:
-            field = "gold" if label == draft.gold else "prior"
-            choices = ", ".join(repr(known) for known in labels[:20])
-            raise LabelUnknown(
-                f"{label!r} is not a label of this job",
-                errors=(FieldError(f"{pointer}/{field}", f"Must be among {choices}"),),
-            )
+async def _add_items(connection: AsyncConnection, job_id: UUID, chunks: Iterator[Sequence[ItemDraft]]) -> Added:
+    job = await load_job(connection, job_id)
+    ends = await _stage(connection, job, chunks)
+    await lock_imports(connection, job_id)
+    await _refuse_changes(connection, job_id, ends[-1])
+    fresh = await drop_known(connection, job_id)
+    if fresh.items:
+        await _insert(connection, job_id, fresh, ends)
+    return Added(added=fresh.items, unchanged=ends[-1] - fresh.items)
+
+
+async def _stage(connection: AsyncConnection, job: Job, chunks: Iterator[Sequence[ItemDraft]]) -> list[int]:
+    """Put aside what is sent; gives the positions at which the chunks end, from 0 on."""
+    ends = [0]
+    async with aclosing(one_ahead(_rows(job, chunks))) as prepared:
+        async for items, rows in prepared:
+            await stage(connection, rows)
+            ends.append(ends[-1] + items)
+    await count_staged(connection, ends[-1])
+    return ends
+
+
+def _rows(job: Job, chunks: Iterator[Sequence[ItemDraft]]) -> Iterator[tuple[int, bytes]]:
+    positions = {label: position for position, label in enumerate(job.rules.labels)}
+    first = 0
+    for chunk in chunks:
+        contents = ((draft.key, _content(positions, draft, at)) for at, draft in enumerate(chunk, start=first))
+        yield len(chunk), staged_rows(first, contents)
+        first += len(chunk)
+
+
+def _content(labels: Mapping[str, int], draft: ItemDraft, position: int) -> Content:
+    for name, said in (("prior", draft.prior or ()), ("gold", () if draft.gold is None else (draft.gold,))):
+        for label in said:
+            if label not in labels:
+                raise LabelUnknown(
+                    f"{label!r} is not a label of this job", errors=(_not_among(labels, draft, f"#/{position}/{name}"),)
+                )
     prior = None if draft.prior is None else [draft.prior.get(label, 0.0) for label in labels]
     if prior is not None and abs(sum(prior) - 1) > _PRIOR_ROUNDING:
         raise InvalidInput(
             f"The prior of item {draft.key!r} sums to {sum(prior):g}",
-            errors=(FieldError(f"{pointer}/prior", "The probabilities must sum to 1"),),
+            errors=(FieldError(f"#/{position}/prior", f"{_at_line(draft)}The probabilities must sum to 1"),),
         )
     return Content(
         payload=draft.payload,
         cost=draft.cost,
-        gold=None if draft.gold is None else labels.index(draft.gold),
+        gold=None if draft.gold is None else labels[draft.gold],
         prior=prior,
-        features=None if draft.features is None else list(draft.features),
+        features=draft.features,
     )
 
 
-def _refuse_changes(
-    job: Job, drafts: Sequence[ItemDraft], contents: Mapping[str, Content], known: Mapping[str, Content]
-) -> None:
+def _not_among(labels: Iterable[str], draft: ItemDraft, pointer: str) -> FieldError:
+    choices = ", ".join(repr(known) for known in list(labels)[:20])
+    return FieldError(pointer, f"{_at_line(draft)}Must be among {choices}")
+
+
+def _at_line(draft: ItemDraft) -> str:
+    return "" if draft.line is None else f"Line {draft.line}: "
+
+
+async def _refuse_changes(connection: AsyncConnection, job_id: UUID, sent: int) -> None:
     """A key stands for one content: in this request, and in the job."""
-    changed = [
-        (position, draft.key)
-        for position, draft in enumerate(drafts)
-        if _differ(known.get(draft.key, contents[draft.key]), _content(job, draft, f"#/{position}"))
-    ]
+    changed = 0
+    named: list[tuple[int, str]] = []
+    async with aclosing(unlike_before(connection, job_id)) as suspects:
+        async for pairs in suspects:
+            for pair in await asyncio.to_thread(_changed, pairs):
+                changed += 1
+                insort(named, (pair.position, pair.key))
+                del named[_MOST_NAMED:]
     if changed:
         raise ItemConflict(
-            f"{len(changed)} of {len(drafts)} items exist with other content, so none was added; "
-            f"the first is {changed[0][1]!r}",
+            f"{changed} of {sent} items exist with other content, so none was added; the first is {named[0][1]!r}",
             errors=tuple(
-                FieldError(f"#/{position}/key", f"{key!r} exists with other content")
-                for position, key in changed[:_MOST_NAMED]
+                FieldError(f"#/{position}/key", f"{key!r} exists with other content") for position, key in named
             ),
         )
 
 
-def _differ(one: Content, other: Content) -> bool:
-    """By value, but in JSON `true` is not 1."""
-    return one != other or json.dumps(one.payload, sort_keys=True) != json.dumps(other.payload, sort_keys=True)
+def _changed(pairs: Sequence[Pair]) -> list[Pair]:
+    return [pair for pair in pairs if _comparable(pair.sent) != _comparable(pair.before)]
 
 
-def _new_items(job: Job, fresh: Mapping[str, Content]) -> list[NewItem]:
-    engine = job.engine
-    item_ids = np.arange(job.items + 1, job.items + 1 + len(fresh))
-    known = [
-        Known(int(item_id), content.cost, content.prior)
-        for item_id, content in zip(item_ids, fresh.values(), strict=True)
-    ]
-    parts = zip(known, engine.tie_breaks(item_ids), fresh.items(), first_standings(engine, known), strict=True)
-    return [
-        NewItem(item_id=row.item_id, key=key, tie_break=int(tie), content=content, standing=standing)
-        for row, tie, (key, content), standing in parts
-    ]
+def _comparable(content: Content) -> tuple[object, ...]:
+    """By value, but in JSON `true` is not 1, nor is 1 the same as 1.0; the order of an object's fields is nothing."""
+    payload = None if content.payload is None else json.dumps(json.loads(content.payload), sort_keys=True)
+    return payload, content.cost, content.gold, content.prior, content.features
 
 
-def _with_items(job: Job, new: Sequence[NewItem]) -> Job:
+async def _insert(connection: AsyncConnection, job_id: UUID, fresh: Totals, ends: Sequence[int]) -> None:
+    """Judge what was put aside and add it; the job is locked last, for as long as it takes to count the new items."""
+    job = await load_job(connection, job_id)
+    async with connection.begin_nested() as attempt:
+        tally = await _insert_judged(connection, job, fresh, ends)
+        await clear_staging(connection, ends[-1])
+        latest = await lock_job(connection, job_id)
+        if (latest.rules, latest.budget) == (job.rules, job.budget):
+            await save_ledger(connection, _with_items(latest, tally, fresh))
+            return
+        await attempt.rollback()
+    # The rules have changed meanwhile: the items are judged again, with everybody kept out.
+    job = await lock_job(connection, job_id)
+    tally = await _insert_judged(connection, job, fresh, ends)
+    await save_ledger(connection, _with_items(job, tally, fresh))
+
+
+async def _insert_judged(connection: AsyncConnection, job: Job, fresh: Totals, ends: Sequence[int]) -> _Tally:
+    job = replace(job, inverse_costs=job.inverse_costs + fresh.inverse_costs)
+    tally = _Tally()
+    judged = b""
+    for first, end in pairwise(ends):
+        rows = await staged_between(connection, first, end)
+        # One chunk is judged while Postgres takes in the one before.
+        work = partial(_judged, job, job.items + 1 + tally.items, rows)
+        finished, standings = await in_thread(work, during=insert_rows(connection, judged))
+        tally.count(standings)
+        judged = finished
+    await insert_rows(connection, judged)
+    await count_items(connection, tally.items)
+    return tally
+
+
+def _judged(job: Job, first: int, rows: bytes) -> tuple[bytes, list[Standing]]:
+    """Rows of new items, numbered from `first` on, and where they stand."""
+    engine, staged = job.engine, staged_items(rows)
+    item_ids = np.arange(first, first + len(staged))
+    known = [Known(item_id, row.cost, row.prior) for item_id, row in zip(item_ids.tolist(), staged, strict=True)]
+    standings = first_standings(engine, known) if known else []
+    tie_breaks = engine.tie_breaks(item_ids).tolist()
+    return new_rows(job.job_id, item_ids.tolist(), tie_breaks, staged, standings), standings
+
+
+def _with_items(job: Job, new: _Tally, fresh: Totals) -> Job:
     """The job's counters with these items; one that is not worth asking about is given up from the start."""
-    states = Counter(row.standing.state for row in new)
     return replace(
         job,
-        items=job.items + len(new),
-        resolved=job.resolved + states[ItemState.RESOLVED],
-        given_up=job.given_up + states[ItemState.GIVEN_UP],
-        progress=job.progress + sum(row.standing.progress for row in new),
+        items=job.items + new.items,
+        resolved=job.resolved + new.states[ItemState.RESOLVED],
+        given_up=job.given_up + new.states[ItemState.GIVEN_UP],
+        progress=job.progress + new.progress,
+        inverse_costs=job.inverse_costs + fresh.inverse_costs,
     )

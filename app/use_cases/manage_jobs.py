@@ -8,6 +8,7 @@ from uuid import UUID
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.store.jobs import Job, delete_job, lock_job, page_of_jobs, set_paused
+from app.store.staging import lock_imports
 
 
 @dataclass(frozen=True)
@@ -34,5 +35,6 @@ async def pause_job(database: AsyncEngine, job_id: UUID, *, paused: bool) -> Job
 async def remove_job(database: AsyncEngine, job_id: UUID) -> None:
     """For good, with its items, assignments and answers."""
     async with database.begin() as connection:
+        await lock_imports(connection, job_id)  # first: an import under way holds on to the job until it ends
         await lock_job(connection, job_id)
         await delete_job(connection, job_id)

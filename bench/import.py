@@ -1,0 +1,150 @@
+"""How fast many items come in over HTTP, next to Postgres's own COPY of the same finished rows, and what it costs.
+
+The service runs in a process of its own, as it is deployed. COPY gets prepared rows, in the format that it takes in
+fastest, into the same table, emptied, with the same indexes. During the import somebody else asks for the job's lock
+all the time, as `next` does.
+"""
+
+import argparse
+import asyncio
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import asyncpg
+import httpx
+import psutil
+
+from app.store.database import migrate
+from app.store.embedded import embedded_postgres
+
+COLUMNS = (
+    "item_id, key, payload, cost, gold, prior, features, state, votes, evidence, priority, tie_break, wanted, "
+    "in_flight, label, confidence, progress, reason"
+)
+LOCK = "SELECT FROM job WHERE job_id = $1 FOR NO KEY UPDATE"
+
+
+@contextmanager
+def served(url: str) -> Iterator[tuple[str, psutil.Process]]:
+    """The address and the process of the service."""
+    environment = os.environ | {"DATABASE_URL": url, "SUFFICE_PORT": "0", "SUFFICE_LOG_LEVEL": "info"}
+    command = [str(Path(sys.executable).parent / "suffice"), "serve"]
+    server = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)  # noqa: S603
+    assert server.stdout is not None  # noqa: S101
+    address = next(found[0] for line in server.stdout if (found := re.search(r"http://127\S+", line)))
+    threading.Thread(target=server.stdout.read, daemon=True).start()
+    try:
+        yield address, psutil.Process(server.pid)
+    finally:
+        server.terminate()
+        server.wait()
+
+
+class Watch(threading.Thread):
+    """The most memory that the service took, above what it had before."""
+
+    def __init__(self, process: psutil.Process) -> None:
+        super().__init__(daemon=True)
+        self.process = process
+        self.before = self.peak = process.memory_info().rss
+        self.done = threading.Event()
+
+    def run(self) -> None:
+        while not self.done.wait(0.05):
+            self.peak = max(self.peak, self.process.memory_info().rss)
+
+    @property
+    def growth(self) -> float:
+        return (self.peak - self.before) / 2**20
+
+
+async def longest_wait(url: str, job: str, done: asyncio.Event) -> float:
+    """The longest that somebody who needs the job's lock waited for it, in seconds."""
+    connection = await asyncpg.connect(url)
+    longest = 0.0
+    while not done.is_set():
+        started = time.perf_counter()
+        async with connection.transaction():
+            await connection.execute(LOCK, job)
+        longest = max(longest, time.perf_counter() - started)
+        await asyncio.sleep(0.005)
+    await connection.close()
+    return longest
+
+
+def write_items(path: Path, items: int) -> None:
+    with path.open("w") as file:
+        for number in range(items):
+            file.write(f'{{"key": "item-{number}", "payload": {{"url": "https://example.org/{number}.jpg"}}}}\n')
+
+
+async def imported(address: str, url: str, path: Path) -> tuple[str, float, float]:
+    """The job, the seconds that its import took, and the longest wait for the job's lock meanwhile."""
+
+    async def pieces() -> AsyncIterator[bytes]:
+        with path.open("rb") as file:
+            while piece := file.read(2**18):
+                yield piece
+
+    async with httpx.AsyncClient(base_url=address, timeout=None) as client:  # noqa: S113  as long as it takes
+        job = (await client.post("/v1/jobs", json={"labels": ["cat", "dog"], "budget": None})).json()["id"]
+        done = asyncio.Event()
+        waiting = asyncio.create_task(longest_wait(url, job, done))
+        started = time.perf_counter()
+        headers = {"Content-Type": "application/x-ndjson"}
+        response = await client.post(f"/v1/jobs/{job}/items", content=pieces(), headers=headers)
+        elapsed = time.perf_counter() - started
+        done.set()
+        assert response.json() == {"added": sum(1 for _ in path.open("rb")), "unchanged": 0}, response.text  # noqa: S101
+        return job, elapsed, await waiting
+
+
+async def copied(url: str, job: str, folder: Path) -> dict[str, float]:
+    """Seconds of COPY of the job's finished rows into the emptied table, by format."""
+    connection = await asyncpg.connect(url)
+    seconds = {}
+    await connection.execute(f"CREATE TABLE finished AS SELECT * FROM item WHERE job_id = '{job}' ORDER BY item_id")
+    for form in ("text", "binary"):
+        path = folder / f"rows.{form}"
+        await connection.copy_from_query(f"SELECT job_id, {COLUMNS} FROM finished", output=path, format=form)
+        await connection.execute("TRUNCATE item CASCADE")
+        started = time.perf_counter()
+        columns = ["job_id", *COLUMNS.split(", ")]
+        await connection.copy_to_table("item", source=path, columns=columns, format=form)
+        seconds[form] = time.perf_counter() - started
+    await connection.close()
+    return seconds
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--items", type=int, default=1_000_000)
+    items = parser.parse_args().items
+    with tempfile.TemporaryDirectory() as name, embedded_postgres(Path(name) / "data") as url:
+        migrate(url)
+        source = Path(name) / "items.ndjson"
+        write_items(source, items)
+        with served(url) as (address, process):
+            httpx.get(f"{address}/readyz")
+            watch = Watch(process)
+            watch.start()
+            job, elapsed, locked = asyncio.run(imported(address, url, source))
+            watch.done.set()
+        seconds = asyncio.run(copied(url, job, Path(name)))
+    form = min(seconds, key=seconds.__getitem__)
+    print(f"{items} items in {elapsed:.1f} s: {items / elapsed:.0f}/s; COPY ({form}) in {seconds[form]:.1f} s")
+    print(f"import rate / COPY rate {seconds[form] / elapsed:.2f} (goal: at least 0.3)")
+    print(f"memory of the service grew by {watch.growth:.0f} MiB at most")
+    print(f"the job's lock was out of reach for {locked * 1000:.0f} ms at most")
+
+
+if __name__ == "__main__":
+    main()
