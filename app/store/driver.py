@@ -13,7 +13,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 async def fetch(connection: AsyncConnection, statement: str, *arguments: object) -> list[Record]:
     """Run a statement inside the transaction that is under way."""
-    rows: list[Record] = await _driver_of(connection).fetch(statement, *arguments)
+    rows: list[Record] = await driver_of(connection).fetch(statement, *arguments)
     return rows
 
 
@@ -27,11 +27,12 @@ def array_text(values: Sequence[float]) -> str:
     return "{" + ",".join(map(repr, values)) + "}"
 
 
-def _driver_of(connection: AsyncConnection) -> Connection:
+def driver_of(connection: AsyncConnection) -> Connection:
+    """The driver's own connection, in a transaction."""
     sync = connection.sync_connection
     assert sync is not None  # noqa: S101  it is open
     driver: Connection = sync.connection.driver_connection
-    # SQLAlchemy begins a transaction with its own first statement, here the lock of the job; without it, what is
+    # SQLAlchemy begins a transaction with its own first statement, here mostly the lock of the job; without it, what is
     # sent this way would be committed on the spot.
     assert driver.is_in_transaction()  # noqa: S101
     return driver

@@ -1,18 +1,17 @@
 """Keep items that are being imported beside the others until all of them are known to be good."""
 
 import json
-from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Sequence
+from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, NamedTuple
 from uuid import UUID
 
-import asyncpg
 from pydantic_core import to_json
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from app.store.driver import array_text, driver_of
 from app.store.items import Content, Standing
 
 _MANY = 1000  # rows, from which on the planner should know how many there are
@@ -126,7 +125,7 @@ async def count_staged(connection: AsyncConnection, staged: int) -> None:
 
 async def unlike_before(connection: AsyncConnection, job_id: UUID) -> AsyncGenerator[list[Pair]]:
     """Pairs of one key whose contents are not the same text: with the job's item, else with the first that was sent."""
-    driver = await _driver(connection)
+    driver = driver_of(connection)
     for query in (_UNLIKE_THE_JOB, _UNLIKE_THE_FIRST):
         await driver.execute(f"DECLARE pairs CURSOR FOR {query}", job_id)
         while rows := await driver.fetch(f"FETCH {_PAIRS_AT_ONCE} FROM pairs"):
@@ -149,9 +148,7 @@ async def staged_between(connection: AsyncConnection, first: int, end: int) -> b
     async def keep(piece: bytes) -> None:
         pieces.append(bytes(piece))
 
-    driver = await _driver(connection)
-    with _lost_connections():
-        await driver.copy_from_query(_BETWEEN, first, end, output=keep, format="text")
+    await driver_of(connection).copy_from_query(_BETWEEN, first, end, output=keep, format="text")
     return b"".join(pieces)
 
 
@@ -197,24 +194,7 @@ async def _copy(connection: AsyncConnection, table: str, columns: Sequence[str],
     async def source() -> AsyncIterator[bytes]:
         yield rows
 
-    driver = await _driver(connection)
-    with _lost_connections():
-        await driver.copy_to_table(table, source=source(), columns=columns, format="text")
-
-
-async def _driver(connection: AsyncConnection) -> Any:  # noqa: ANN401  asyncpg has no types
-    driver = (await connection.get_raw_connection()).driver_connection
-    assert driver is not None  # noqa: S101  the connection is open
-    return driver
-
-
-@contextmanager
-def _lost_connections() -> Iterator[None]:
-    """Past SQLAlchemy nobody translates the driver's errors."""
-    try:
-        yield
-    except (asyncpg.InterfaceError, asyncpg.PostgresConnectionError, asyncpg.OperatorInterventionError) as error:
-        raise ConnectionError(str(error)) from error
+    await driver_of(connection).copy_to_table(table, source=source(), columns=columns, format="text")
 
 
 def _content(row: Sequence[Any]) -> Content:
@@ -237,7 +217,7 @@ def _standing_text(standing: Standing) -> str:
     return (
         f"{standing.state}\t{_array(standing.votes)}\t{_array(standing.evidence)}\t{standing.priority!r}\t"
         f"{standing.wanted}\t{_null(standing.label)}\t{standing.confidence!r}\t{standing.progress!r}\t"
-        f"{_escaped(json.dumps(asdict(standing.reason)))}"
+        f"{_escaped(json.dumps(standing.reason.as_json()))}"
     )
 
 
@@ -254,4 +234,4 @@ def _null(value: object) -> str:
 
 
 def _array(values: Sequence[float] | None) -> str:
-    return "\\N" if values is None else "{" + ",".join(map(repr, values)) + "}"
+    return "\\N" if values is None else array_text(values)
