@@ -10,6 +10,7 @@
     ├── AnswerConflict          409 answer-conflict
     ├── ItemClosed              409 item-closed
     ├── BudgetExhausted         409 budget-exhausted
+    ├── BudgetBelowCommitted    409 budget-below-committed
     ├── LeaseExpired            409 lease-expired
     ├── AssignmentEnded         409 assignment-ended
     ├── NotAcceptable           406 not-acceptable
@@ -100,6 +101,12 @@ class BudgetExhausted(SufficeError):
     """The job's budget does not cover this answer."""
 
     status, code = 409, "budget-exhausted"
+
+
+class BudgetBelowCommitted(SufficeError):
+    """The budget would not cover what is spent and reserved."""
+
+    status, code = 409, "budget-below-committed"
 
 
 class LeaseExpired(SufficeError):

@@ -1,6 +1,7 @@
 """Jobs over HTTP."""
 
 from datetime import timedelta
+from typing import Any, cast
 from uuid import uuid4
 
 from fastapi import APIRouter, Response
@@ -8,10 +9,11 @@ from fastapi import APIRouter, Response
 from app.api.cursors import Cursor, Limit, after_job, cursor_of
 from app.api.dependencies import Database, JobId, Time
 from app.api.problems import documented
-from app.api.schemas import ItemCounts, JobIn, JobOut, JobsOut
-from app.errors import InvalidInput, JobUnknown, TooLarge, Unavailable
+from app.api.schemas import ItemCounts, JobChanges, JobIn, JobOut, JobsOut
+from app.errors import BudgetBelowCommitted, InvalidInput, JobUnknown, TooLarge, Unavailable
 from app.policy.rules import Rules
 from app.store.jobs import Job
+from app.use_cases.change_job import Changes, change_job
 from app.use_cases.create_job import create_job
 from app.use_cases.manage_jobs import list_jobs, pause_job, remove_job
 from app.use_cases.read_job import read_job
@@ -56,6 +58,21 @@ async def get_job(job_id: JobId, database: Database) -> JobOut:
     return _shown(await read_job(database, job_id))
 
 
+@router.patch(
+    "/{job}",
+    summary="Change a job",
+    responses=documented(JobUnknown, BudgetBelowCommitted, InvalidInput, TooLarge, Unavailable),
+)
+async def patch_job(job_id: JobId, body: JobChanges, database: Database, clock: Time) -> JobOut:
+    """Rename a job, give it more money or less, let leases last longer, or move the bar. What you leave out stays.
+
+    A new `requirement` judges every item again by the answers that it has: open items that now are good enough are
+    resolved, and resolved or given-up ones that are not any more reopen. Leases that are out are honoured. The budget
+    cannot fall below what is spent and reserved. All of it happens, or nothing.
+    """
+    return _shown(await change_job(database, job_id, _changes(body), clock))
+
+
 @router.post("/{job}/pause", summary="Pause a job", responses=documented(JobUnknown, InvalidInput, Unavailable))
 async def post_pause(job_id: JobId, database: Database) -> JobOut:
     """Hand out nothing more for now: `next` says `stop`, `job-paused`. What is out may still be answered."""
@@ -74,6 +91,14 @@ async def post_resume(job_id: JobId, database: Database) -> JobOut:
 async def delete_job(job_id: JobId, database: Database) -> None:
     """Remove a job for good, with its items, assignments and answers. There is no way back: export results first."""
     await remove_job(database, job_id)
+
+
+def _changes(body: JobChanges) -> Changes:
+    """What was sent, and nothing that was not."""
+    sent: dict[str, Any] = {name: getattr(body, name) for name in body.model_fields_set}
+    if "lease_seconds" in sent:
+        sent["lease_duration"] = timedelta(seconds=sent.pop("lease_seconds"))
+    return cast("Changes", sent)
 
 
 def _shown(job: Job) -> JobOut:
