@@ -14,6 +14,7 @@
     ├── LeaseExpired            409 lease-expired
     ├── AssignmentEnded         409 assignment-ended
     ├── NotAcceptable           406 not-acceptable
+    ├── IdempotencyConflict     409 idempotency-conflict
     ├── TooLarge                413 too-large
     ├── InvalidInput            422 invalid-input
     └── Unavailable             503 unavailable
@@ -126,6 +127,12 @@ class NotAcceptable(SufficeError):
 
     status, code = 406, "not-acceptable"
     headers: ClassVar[dict[str, str]] = {"Vary": "Accept"}
+
+
+class IdempotencyConflict(SufficeError):
+    """The idempotency key belongs to another request."""
+
+    status, code = 409, "idempotency-conflict"
 
 
 class TooLarge(SufficeError):

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from importlib.metadata import version
 from typing import Any
 
@@ -102,6 +102,7 @@ async def _sweep_forever(app: FastAPI) -> None:
     while True:
         await asyncio.sleep(settings.sweep_seconds)
         try:
-            await sweep(app.state.database, app.state.clock())
+            keep = timedelta(hours=settings.idempotency_hours)
+            await sweep(app.state.database, app.state.clock(), keep_responses=keep)
         except (*LOST, SufficeError) as error:
             log.warning("sweep failed, will try again", error=str(error))

@@ -32,3 +32,4 @@ class Settings(BaseSettings):
     max_body_bytes: Annotated[int, Field(ge=1024)] = 64 * 1024 * 1024
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     sweep_seconds: Annotated[float, Field(gt=0)] = 1.0
+    idempotency_hours: Annotated[float, Field(gt=0, le=24 * 365)] = 24.0

@@ -1,44 +1,63 @@
 """Jobs over HTTP."""
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any, cast
 from uuid import uuid4
 
-from fastapi import APIRouter, Response
+from fastapi import APIRouter, Request, Response
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.api.cursors import Cursor, Limit, after_job, cursor_of
 from app.api.dependencies import Database, JobId, Time
+from app.api.idempotency import IdempotencyKey, keyed_request, response_of
 from app.api.problems import documented
 from app.api.schemas import ItemCounts, JobChanges, JobIn, JobOut, JobsOut
-from app.errors import BudgetBelowCommitted, InvalidInput, JobUnknown, TooLarge, Unavailable
+from app.errors import BudgetBelowCommitted, IdempotencyConflict, InvalidInput, JobUnknown, TooLarge, Unavailable
 from app.policy.rules import Rules
 from app.store.jobs import Job
+from app.store.responses import NO_JOB, Reply
 from app.use_cases.change_job import Changes, change_job
 from app.use_cases.create_job import create_job
 from app.use_cases.manage_jobs import list_jobs, pause_job, remove_job
+from app.use_cases.once import once
 from app.use_cases.read_job import read_job
 
 router = APIRouter(prefix="/v1/jobs", tags=["jobs"])
 
 
-@router.post("", status_code=201, summary="Create a job", responses=documented(InvalidInput, TooLarge, Unavailable))
-async def post_job(body: JobIn, response: Response, database: Database, clock: Time) -> JobOut:
+@router.post(
+    "",
+    status_code=201,
+    summary="Create a job",
+    response_model=JobOut,
+    responses=documented(IdempotencyConflict, InvalidInput, TooLarge, Unavailable),
+)
+async def post_job(
+    body: JobIn, request: Request, database: Database, clock: Time, key: IdempotencyKey = None
+) -> Response:
     """Start here: say which labels there are, what all answers may cost and when an answer is good enough.
 
     Only `labels` and `budget` are required. Money is exact: give amounts as strings, or as numbers with up to six
-    decimals. The answer's `Location` header is the job's address.
+    decimals. The answer's `Location` header is the job's address. With an `Idempotency-Key` the request can be sent
+    again without creating a second job.
     """
+    keyed = await keyed_request(request, key, NO_JOB, clock())
+    async with database.begin() as connection:
+        reply = await once(connection, keyed, lambda: _create(connection, body, clock()))
+    return response_of(reply)
+
+
+async def _create(connection: AsyncConnection, body: JobIn, now: datetime) -> Reply:
     job = await create_job(
-        database,
+        connection,
         job_id=uuid4(),
         name=body.name,
         rules=body.rules(),
         budget=body.budget,
         lease_duration=timedelta(seconds=body.lease_seconds),
-        now=clock(),
+        now=now,
     )
-    response.headers["Location"] = f"/v1/jobs/{job.job_id}"
-    return _shown(job)
+    return Reply(status=201, headers={"Location": f"/v1/jobs/{job.job_id}"}, body=_shown(job).model_dump_json())
 
 
 @router.get("", summary="List jobs", responses=documented(InvalidInput, Unavailable))
