@@ -15,8 +15,10 @@
     ├── AssignmentEnded         409 assignment-ended
     ├── NotAcceptable           406 not-acceptable
     ├── IdempotencyConflict     409 idempotency-conflict
+    ├── RequestTimeout          408 request-timeout
     ├── TooLarge                413 too-large
     ├── InvalidInput            422 invalid-input
+    ├── TooSlow                 503 too-slow
     └── Unavailable             503 unavailable
 
 A docstring is the message's first sentence; `detail` says what happened this time. "No work left" is an answer with a
@@ -135,6 +137,12 @@ class IdempotencyConflict(SufficeError):
     status, code = 409, "idempotency-conflict"
 
 
+class RequestTimeout(SufficeError):
+    """The body of the request did not arrive in time."""
+
+    status, code = 408, "request-timeout"
+
+
 class TooLarge(SufficeError):
     """The body of the request is too large."""
 
@@ -145,6 +153,12 @@ class InvalidInput(SufficeError):
     """The request does not fit what the operation takes."""
 
     status, code = 422, "invalid-input"
+
+
+class TooSlow(SufficeError):
+    """The service could not answer in time."""
+
+    status, code = 503, "too-slow"
 
 
 class Unavailable(SufficeError):

@@ -13,6 +13,7 @@ from fastapi import FastAPI
 from app.api import answers, assignments, catalog, docs, health, items, jobs, next, problems, results, workers  # noqa: A004  named by its noun
 from app.api.body_limit import BodyLimit
 from app.api.request_log import RequestLog, configure_logs
+from app.api.time_limit import TimeLimit
 from app.errors import StartupError, SufficeError
 from app.settings import Settings
 from app.store.database import LOST, create_engine
@@ -79,6 +80,7 @@ def create_app(settings: Settings | None = None, clock: Clock = _utc_now) -> Fas
     for module in (next, answers, assignments, jobs, items, workers, results, catalog, health):  # the busiest first
         app.include_router(module.router)
     app.add_middleware(BodyLimit, most=settings.max_body_bytes)
+    app.add_middleware(TimeLimit, seconds=settings.request_seconds)
     app.add_middleware(RequestLog, level=settings.log_level)
     return app
 
