@@ -14,11 +14,10 @@ from app.policy.engine import Engine
 from app.store.items import Standing
 from app.store.jobs import Job, save_ledger
 from app.store.standings import Place, ballots_on_items, page_of_places, replace_standings
-from app.store.workers import load_skills, save_skills
+from app.store.workers import load_workers, save_skills
 from app.use_cases.standing import standings
 
 _PAGE = 20_000  # items judged at a time: enough for arrays to pay, few enough to hold
-_ROWS = 5_000  # of a statement that names each value: Postgres takes 32,767 of them
 
 
 @dataclass(frozen=True)
@@ -90,15 +89,14 @@ async def _score_workers(connection: AsyncConnection, job: Job, labels: Mapping[
     agreed: dict[str, list[bool]] = {}
     for item_id, worker, label in ballots:
         agreed.setdefault(worker, []).append(label == labels[item_id])
-    known = await load_skills(connection, job.job_id, agreed.keys())
-    skills = await asyncio.to_thread(_scored, job.engine, agreed, known)
-    for start in range(0, len(skills), _ROWS):
-        await save_skills(connection, job.job_id, dict(skills[start : start + _ROWS]))
+    known = await load_workers(connection, job.job_id, agreed.keys())
+    skills = {name: worker.skill for name, worker in known.items() if worker.skill is not None}
+    await save_skills(connection, job.job_id, await asyncio.to_thread(_scored, job.engine, agreed, skills))
 
 
 def _scored(
     engine: Engine, agreed: Mapping[str, Sequence[bool]], known: Mapping[str, Sequence[float]]
-) -> list[tuple[str, list[float]]]:
+) -> dict[str, list[float]]:
     """The skill of each worker after all this, in its order: the first item of everybody, then the second, ..."""
     workers = sorted(agreed, key=lambda name: len(agreed[name]), reverse=True)
     newcomer = engine.newcomer()
@@ -110,4 +108,4 @@ def _scored(
         turn += 1
         while left and len(agreed[workers[left - 1]]) == turn:
             left -= 1
-    return list(zip(workers, skills.tolist(), strict=True))
+    return dict(zip(workers, skills.tolist(), strict=True))
