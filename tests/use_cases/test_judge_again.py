@@ -10,7 +10,24 @@ from app.store.jobs import lock_job
 from app.use_cases import judge_again as judging
 
 RATIO = {"kind": "ratio", "min_ratio": 4}
-ANSWERS = ("", "c", "cc", "cd", "dc", "ccc", "ccd", "cdc", "cccc", "cdcc", "ccdd", "cdcdc", "ccdcc", "cccccc", "cdcdcd")
+ANSWERS = (
+    "",
+    "c",
+    "cc",
+    "cd",
+    "dc",
+    "ccc",
+    "ccd",
+    "cdc",
+    "cccc",
+    "cdcc",
+    "ccdd",
+    "cdcdc",
+    "ccdcc",
+    "cccccc",
+    "cdcdcd",
+    *["cc"] * 4,
+)
 REQUIREMENTS = [
     {"kind": "ratio", "min_ratio": 2.5},
     {"kind": "ratio", "min_ratio": 6},
