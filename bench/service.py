@@ -57,7 +57,9 @@ class Work:
             body = {"labels": ["cat", "dog"], "budget": None, "lease_seconds": 36000}
             self.job = client.post("/v1/jobs", json=body).json()["id"]
             self.leased = 0
-            lines = (b'{"key": "i%d", "payload": {"url": "https://example.org/%d.jpg"}}' % (n, n) for n in range(self.items))
+            lines = (
+                b'{"key": "i%d", "payload": {"url": "https://example.org/%d.jpg"}}' % (n, n) for n in range(self.items)
+            )
             kind = {"Content-Type": "application/x-ndjson"}
             added = client.post(f"/v1/jobs/{self.job}/items", content=b"\n".join(lines), headers=kind)
             added.raise_for_status()

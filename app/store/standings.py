@@ -54,11 +54,11 @@ _COLUMNS = [
 _PLACE = [type_coerce(column, NullType()) if isinstance(column.type, ARRAY) else column for column in _COLUMNS]
 
 _TEMPORARY = text(
-    "CREATE TEMP TABLE IF NOT EXISTS judged_again ON COMMIT DELETE ROWS AS "  # noqa: S608  our own column names
+    "CREATE TEMP TABLE IF NOT EXISTS judged_again ON COMMIT DELETE ROWS AS "
     f"SELECT item_id, {', '.join(_JUDGED)} FROM item WITH NO DATA"
 )
 _WRITE = text(
-    f"UPDATE item SET {', '.join(f'{name} = judged_again.{name}' for name in _JUDGED)} "  # noqa: S608  same
+    f"UPDATE item SET {', '.join(f'{name} = judged_again.{name}' for name in _JUDGED)} "
     "FROM judged_again WHERE item.job_id = :job AND item.item_id = judged_again.item_id "
     "AND item.item_id BETWEEN :first AND :last"  # so that no page scans the whole job
 )
