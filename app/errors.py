@@ -10,12 +10,16 @@
     ├── AnswerConflict          409 answer-conflict
     ├── ItemClosed              409 item-closed
     ├── BudgetExhausted         409 budget-exhausted
+    ├── BudgetBelowCommitted    409 budget-below-committed
     ├── LeaseExpired            409 lease-expired
     ├── AssignmentEnded         409 assignment-ended
     ├── NotAcceptable           406 not-acceptable
+    ├── IdempotencyConflict     409 idempotency-conflict
+    ├── RequestTimeout          408 request-timeout
     ├── TooLarge                413 too-large
     ├── UnsupportedMediaType    415 unsupported-media-type
     ├── InvalidInput            422 invalid-input
+    ├── TooSlow                 503 too-slow
     └── Unavailable             503 unavailable
 
 A docstring is the message's first sentence; `detail` says what happened this time. "No work left" is an answer with a
@@ -103,6 +107,12 @@ class BudgetExhausted(SufficeError):
     status, code = 409, "budget-exhausted"
 
 
+class BudgetBelowCommitted(SufficeError):
+    """The budget would not cover what is spent and reserved."""
+
+    status, code = 409, "budget-below-committed"
+
+
 class LeaseExpired(SufficeError):
     """The lease has expired."""
 
@@ -122,6 +132,18 @@ class NotAcceptable(SufficeError):
     headers: ClassVar[dict[str, str]] = {"Vary": "Accept"}
 
 
+class IdempotencyConflict(SufficeError):
+    """The idempotency key belongs to another request."""
+
+    status, code = 409, "idempotency-conflict"
+
+
+class RequestTimeout(SufficeError):
+    """The body of the request did not arrive in time."""
+
+    status, code = 408, "request-timeout"
+
+
 class TooLarge(SufficeError):
     """The body of the request is too large."""
 
@@ -138,6 +160,12 @@ class InvalidInput(SufficeError):
     """The request does not fit what the operation takes."""
 
     status, code = 422, "invalid-input"
+
+
+class TooSlow(SufficeError):
+    """The service could not answer in time."""
+
+    status, code = 503, "too-slow"
 
 
 class Unavailable(SufficeError):

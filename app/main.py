@@ -4,7 +4,7 @@ import asyncio
 import gc
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from importlib.metadata import version
 from typing import Any
 
@@ -15,6 +15,7 @@ from app.api import answers, assignments, catalog, docs, health, items, jobs, ne
 from app.api.body_limit import BodyLimit
 from app.api.item_files import Imports
 from app.api.request_log import RequestLog, configure_logs
+from app.api.time_limit import TimeLimit
 from app.errors import StartupError, SufficeError
 from app.settings import Settings
 from app.store.database import LOST, create_engine
@@ -82,6 +83,7 @@ def create_app(settings: Settings | None = None, clock: Clock = _utc_now) -> Fas
     for module in (next, answers, assignments, jobs, items, workers, results, catalog, health):  # the busiest first
         app.include_router(module.router)
     app.add_middleware(BodyLimit, most=settings.max_body_bytes, most_imported=settings.max_import_bytes)
+    app.add_middleware(TimeLimit, seconds=settings.request_seconds)
     app.add_middleware(RequestLog, level=settings.log_level)
     return app
 
@@ -113,6 +115,7 @@ async def _sweep_forever(app: FastAPI) -> None:
     while True:
         await asyncio.sleep(settings.sweep_seconds)
         try:
-            await sweep(app.state.database, app.state.clock())
+            keep = timedelta(hours=settings.idempotency_hours)
+            await sweep(app.state.database, app.state.clock(), keep_responses=keep)
         except (*LOST, SufficeError) as error:
             log.warning("sweep failed, will try again", error=str(error))

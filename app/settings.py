@@ -31,5 +31,7 @@ class Settings(BaseSettings):
     database_connections: Annotated[int, Field(ge=1, le=200)] = 10
     max_body_bytes: Annotated[int, Field(ge=1024)] = 64 * 1024 * 1024
     max_import_bytes: Annotated[int, Field(ge=1024)] = 4 * 1024**3
+    request_seconds: Annotated[float, Field(gt=0)] = 60.0
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     sweep_seconds: Annotated[float, Field(gt=0)] = 1.0
+    idempotency_hours: Annotated[float, Field(gt=0, le=24 * 365)] = 24.0

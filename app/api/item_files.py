@@ -12,6 +12,7 @@ from starlette.requests import ClientDisconnect
 
 from app.api.csv_items import csv_items
 from app.api.found_items import Found, bad_body, drafts_of
+from app.api.idempotency import RequestDigest
 from app.api.json_items import json_items, line_items
 from app.errors import FieldError, UnsupportedMediaType
 from app.use_cases.add_items import ItemDraft
@@ -42,8 +43,9 @@ class Imports:
 class Spool:
     """A body that has arrived."""
 
-    def __init__(self, most_item_bytes: int) -> None:
+    def __init__(self, digest: RequestDigest, most_item_bytes: int) -> None:
         self.file = tempfile.SpooledTemporaryFile(max_size=_IN_MEMORY_BYTES)  # noqa: SIM115  closed by `spooled`
+        self.digest = digest
         self.most_item_bytes = most_item_bytes
         self.size = 0
 
@@ -66,6 +68,7 @@ class Spool:
     def _write(self, pieces: Sequence[bytes]) -> None:
         for piece in pieces:
             self.size += self.file.write(piece)
+            self.digest.update(piece)
 
     def drafts(self, reader: Reader) -> Iterator[list[ItemDraft]]:
         self.file.seek(0)
@@ -87,7 +90,7 @@ def reader_for(request: Request) -> Reader:
 @asynccontextmanager
 async def spooled(request: Request) -> AsyncIterator[Spool]:
     """The whole body, in memory while it is small and else on disk, so that a slow sender keeps nobody waiting."""
-    spool = Spool(request.app.state.settings.max_body_bytes)
+    spool = Spool(RequestDigest(request), request.app.state.settings.max_body_bytes)
     try:
         await spool.fill(request.stream())
         yield spool

@@ -1,12 +1,14 @@
 """Items over HTTP."""
 
 import json
+from http import HTTPStatus
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Path, Query, Request
+from fastapi import APIRouter, Path, Query, Request, Response
 
 from app.api.cursors import Cursor, Limit, after_number, cursor_of
-from app.api.dependencies import Database, JobId
+from app.api.dependencies import Database, JobId, Time
+from app.api.idempotency import IdempotencyKey, response_of
 from app.api.item_files import Imports, reader_for, spooled
 from app.api.problems import documented
 from app.api.schemas import (
@@ -19,8 +21,10 @@ from app.api.schemas import (
     ItemStory,
     ReasonOut,
 )
+from app.api.time_limit import take_your_time
 from app.domain import DECISION_OF, ItemState
 from app.errors import (
+    IdempotencyConflict,
     InvalidInput,
     ItemConflict,
     ItemUnknown,
@@ -32,7 +36,8 @@ from app.errors import (
 )
 from app.store.items import Item
 from app.store.jobs import Job
-from app.use_cases.add_items import add_items
+from app.store.responses import Reply
+from app.use_cases.add_items import Added, add_items
 from app.use_cases.read_items import read_item, read_items
 
 router = APIRouter(prefix="/v1/jobs/{job}/items", tags=["items"])
@@ -58,12 +63,22 @@ _BODY = {
     "",
     status_code=201,
     summary="Add items",
+    response_model=ItemsAdded,
     responses=documented(
-        JobUnknown, InvalidInput, LabelUnknown, ItemConflict, TooLarge, UnsupportedMediaType, Unavailable
+        JobUnknown,
+        ItemConflict,
+        IdempotencyConflict,
+        InvalidInput,
+        LabelUnknown,
+        TooLarge,
+        UnsupportedMediaType,
+        Unavailable,
     ),
     openapi_extra={"requestBody": _BODY},
 )
-async def post_items(job_id: JobId, request: Request, database: Database) -> ItemsAdded:
+async def post_items(
+    job_id: JobId, request: Request, database: Database, clock: Time, key: IdempotencyKey = None
+) -> Response:
     """Say what is to be labeled; more can be added at any time.
 
     All or nothing: one bad item, and none is added. Sending the same items again changes nothing, so a request whose
@@ -77,8 +92,14 @@ async def post_items(job_id: JobId, request: Request, database: Database) -> Ite
     reader = reader_for(request)
     imports: Imports = request.app.state.imports
     async with spooled(request) as spool, imports.large if spool.is_large else imports.small:
-        done = await add_items(database, job_id, spool.drafts(reader))
-    return ItemsAdded(added=done.added, unchanged=done.unchanged)
+        take_your_time(request)
+        keyed = None if key is None else spool.digest.keyed(job_id, key, clock())
+        return response_of(await add_items(database, job_id, spool.drafts(reader), _told, keyed))
+
+
+def _told(done: Added) -> Reply:
+    body = ItemsAdded(added=done.added, unchanged=done.unchanged)
+    return Reply(status=HTTPStatus.CREATED, headers={}, body=body.model_dump_json())
 
 
 @router.get("", summary="List items", responses=documented(JobUnknown, InvalidInput, Unavailable))

@@ -1,42 +1,64 @@
 """Jobs over HTTP."""
 
-from datetime import timedelta
+from datetime import datetime, timedelta
+from typing import Any, cast
 from uuid import uuid4
 
-from fastapi import APIRouter, Response
+from fastapi import APIRouter, Request, Response
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.api.cursors import Cursor, Limit, after_job, cursor_of
 from app.api.dependencies import Database, JobId, Time
+from app.api.idempotency import IdempotencyKey, keyed_request, response_of
 from app.api.problems import documented
-from app.api.schemas import ItemCounts, JobIn, JobOut, JobsOut
-from app.errors import InvalidInput, JobUnknown, TooLarge, Unavailable
+from app.api.schemas import ItemCounts, JobChanges, JobIn, JobOut, JobsOut
+from app.api.time_limit import take_your_time
+from app.errors import BudgetBelowCommitted, IdempotencyConflict, InvalidInput, JobUnknown, TooLarge, Unavailable
 from app.policy.rules import Rules
 from app.store.jobs import Job
+from app.store.responses import NO_JOB, Reply
+from app.use_cases.change_job import Changes, change_job
 from app.use_cases.create_job import create_job
 from app.use_cases.manage_jobs import list_jobs, pause_job, remove_job
+from app.use_cases.once import once
 from app.use_cases.read_job import read_job
 
 router = APIRouter(prefix="/v1/jobs", tags=["jobs"])
 
 
-@router.post("", status_code=201, summary="Create a job", responses=documented(InvalidInput, TooLarge, Unavailable))
-async def post_job(body: JobIn, response: Response, database: Database, clock: Time) -> JobOut:
+@router.post(
+    "",
+    status_code=201,
+    summary="Create a job",
+    response_model=JobOut,
+    responses=documented(IdempotencyConflict, InvalidInput, TooLarge, Unavailable),
+)
+async def post_job(
+    body: JobIn, request: Request, database: Database, clock: Time, key: IdempotencyKey = None
+) -> Response:
     """Start here: say which labels there are, what all answers may cost and when an answer is good enough.
 
     Only `labels` and `budget` are required. Money is exact: give amounts as strings, or as numbers with up to six
-    decimals. The answer's `Location` header is the job's address.
+    decimals. The answer's `Location` header is the job's address. With an `Idempotency-Key` the request can be sent
+    again without creating a second job.
     """
+    keyed = await keyed_request(request, key, NO_JOB, clock())
+    async with database.begin() as connection:
+        reply = await once(connection, keyed, lambda: _create(connection, body, clock()))
+    return response_of(reply)
+
+
+async def _create(connection: AsyncConnection, body: JobIn, now: datetime) -> Reply:
     job = await create_job(
-        database,
+        connection,
         job_id=uuid4(),
         name=body.name,
         rules=body.rules(),
         budget=body.budget,
         lease_duration=timedelta(seconds=body.lease_seconds),
-        now=clock(),
+        now=now,
     )
-    response.headers["Location"] = f"/v1/jobs/{job.job_id}"
-    return _shown(job)
+    return Reply(status=201, headers={"Location": f"/v1/jobs/{job.job_id}"}, body=_shown(job).model_dump_json())
 
 
 @router.get("", summary="List jobs", responses=documented(InvalidInput, Unavailable))
@@ -56,6 +78,22 @@ async def get_job(job_id: JobId, database: Database) -> JobOut:
     return _shown(await read_job(database, job_id))
 
 
+@router.patch(
+    "/{job}",
+    summary="Change a job",
+    responses=documented(JobUnknown, BudgetBelowCommitted, InvalidInput, TooLarge, Unavailable),
+)
+async def patch_job(job_id: JobId, body: JobChanges, request: Request, database: Database, clock: Time) -> JobOut:
+    """Rename a job, give it more money or less, let leases last longer, or move the bar. What you leave out stays.
+
+    A new `requirement` judges every item again by the answers that it has: open items that now are good enough are
+    resolved, and resolved or given-up ones that are not any more reopen. Leases that are out are honoured. The budget
+    cannot fall below what is spent and reserved. All of it happens, or nothing.
+    """
+    take_your_time(request)
+    return _shown(await change_job(database, job_id, _changes(body), clock))
+
+
 @router.post("/{job}/pause", summary="Pause a job", responses=documented(JobUnknown, InvalidInput, Unavailable))
 async def post_pause(job_id: JobId, database: Database) -> JobOut:
     """Hand out nothing more for now: `next` says `stop`, `job-paused`. What is out may still be answered."""
@@ -71,9 +109,18 @@ async def post_resume(job_id: JobId, database: Database) -> JobOut:
 @router.delete(
     "/{job}", status_code=204, summary="Delete a job", responses=documented(JobUnknown, InvalidInput, Unavailable)
 )
-async def delete_job(job_id: JobId, database: Database) -> None:
+async def delete_job(job_id: JobId, request: Request, database: Database) -> None:
     """Remove a job for good, with its items, assignments and answers. There is no way back: export results first."""
+    take_your_time(request)
     await remove_job(database, job_id)
+
+
+def _changes(body: JobChanges) -> Changes:
+    """What was sent, and nothing that was not."""
+    sent: dict[str, Any] = {name: getattr(body, name) for name in body.model_fields_set}
+    if "lease_seconds" in sent:
+        sent["lease_duration"] = timedelta(seconds=sent.pop("lease_seconds"))
+    return cast("Changes", sent)
 
 
 def _shown(job: Job) -> JobOut:

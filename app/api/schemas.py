@@ -16,11 +16,13 @@ from pydantic import (
     JsonValue,
     PlainSerializer,
     Tag,
+    field_validator,
     model_validator,
 )
 from pydantic_core import PydanticCustomError, to_json
 
 from app.domain import AssignmentState, ItemState, JobState
+from app.policy.requirements import AnyRequirement
 from app.policy.rules import Rules
 from app.policy.text import Key
 
@@ -102,6 +104,59 @@ class JobIn(Rules):
 
     def rules(self) -> Rules:
         return Rules(**{name: getattr(self, name) for name in Rules.model_fields})
+
+
+def _without_default(schema: dict[str, Any]) -> None:
+    schema.pop("default", None)  # what is left out stays as it is
+
+
+class JobChanges(Request):
+    """What may be changed of a job. What is left out stays as it is."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [{"name": "cats", "budget": "120", "requirement": {"kind": "ratio", "min_ratio": 5}}],
+            "minProperties": 1,
+        }
+    )
+
+    name: Annotated[Key | None, Field(description="null takes the name away", json_schema_extra=_without_default)] = (
+        None
+    )
+    budget: Annotated[
+        AmountIn | None,
+        Field(description="At least what is spent and reserved; null is unlimited", json_schema_extra=_without_default),
+    ] = None
+    # These two are never null: what was not sent is read by nobody.
+    lease_seconds: Annotated[
+        int,
+        Field(
+            default=None,
+            ge=1,
+            le=30 * 24 * 3600,
+            description="For leases from now on",
+            json_schema_extra=_without_default,
+        ),
+    ]
+    requirement: Annotated[
+        AnyRequirement,
+        Field(default=None, description="Every item is judged again by it", json_schema_extra=_without_default),
+    ]
+
+    @field_validator("lease_seconds", "requirement", mode="before")
+    @classmethod
+    def _is_something(cls, value: Any) -> Any:  # noqa: ANN401  whatever was sent
+        if value is None:
+            raise PydanticCustomError("null", "Must not be null; leave it out to keep it as it is")
+        return value
+
+    @model_validator(mode="after")
+    def _changes_something(self) -> "JobChanges":
+        if not self.model_fields_set:
+            raise PydanticCustomError(
+                "no_change", "Must have at least one of {names}", {"names": ", ".join(type(self).model_fields)}
+            )
+        return self
 
 
 class ItemCounts(BaseModel):

@@ -93,6 +93,17 @@ async def save_ledger(connection: AsyncConnection, changed: Job) -> None:
     await connection.execute(update(job).where(job.c.job_id == changed.job_id).values(_ledger(changed)))
 
 
+async def save_settings(connection: AsyncConnection, changed: Job) -> None:
+    """Write back what a requester may change, and the ledger with it: a budget is checked against what it covers."""
+    values = {
+        "name": changed.name,
+        "rules": changed.rules.model_dump(mode="json"),
+        "lease_seconds": int(changed.lease_duration.total_seconds()),
+        "budget": changed.budget,
+    }
+    await connection.execute(update(job).where(job.c.job_id == changed.job_id).values(values | _ledger(changed)))
+
+
 async def set_paused(connection: AsyncConnection, job_id: UUID, *, paused: bool) -> None:
     await connection.execute(update(job).where(job.c.job_id == job_id).values(paused=paused))
 

@@ -12,6 +12,7 @@ from sqlalchemy import (
     ForeignKeyConstraint,
     Index,
     Integer,
+    LargeBinary,
     MetaData,
     Numeric,
     SmallInteger,
@@ -157,4 +158,17 @@ worker = Table(
     Column("price", Numeric, nullable=False, server_default=text("1")),  # an answer costs this times the item's cost
     ForeignKeyConstraint(["job_id"], ["job.job_id"], ondelete="CASCADE"),
     CheckConstraint("price >= 0 AND price < 'Infinity'", name="price_is_an_amount"),
+)
+
+stored_response = Table(
+    "stored_response",
+    metadata,
+    Column("job_id", Uuid, primary_key=True),  # nil where no job is there yet, so no foreign key
+    Column("key", Text, primary_key=True),  # the sender's own
+    Column("digest", LargeBinary, nullable=False),
+    Column("status", SmallInteger, nullable=False),
+    Column("headers", JSON, nullable=False),
+    Column("body", Text, nullable=False),
+    Column("created_at", DateTime(timezone=True), nullable=False),
+    Index("ix_stored_response_created_at", "created_at"),
 )

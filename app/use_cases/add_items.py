@@ -4,7 +4,7 @@ import asyncio
 import json
 from bisect import insort
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
@@ -20,6 +20,7 @@ from app.domain import ItemState
 from app.errors import FieldError, InvalidInput, ItemConflict, LabelUnknown, SufficeError
 from app.store.items import Content, Standing
 from app.store.jobs import Job, load_job, lock_job, save_ledger
+from app.store.responses import KeyedRequest, Reply
 from app.store.staging import (
     Pair,
     Totals,
@@ -37,6 +38,8 @@ from app.store.staging import (
     staged_rows,
     unlike_before,
 )
+from app.use_cases.judge_again import judge_again
+from app.use_cases.once import once
 from app.use_cases.standing import Known, first_standings
 from app.use_cases.threads import in_thread, one_ahead
 
@@ -79,8 +82,14 @@ class _Tally:
         return self.states.total()
 
 
-async def add_items(database: AsyncEngine, job_id: UUID, chunks: Iterator[Sequence[ItemDraft]]) -> Added:
-    """Add the items whose keys are new; a key that is known must have the same content.
+async def add_items(
+    database: AsyncEngine,
+    job_id: UUID,
+    chunks: Iterator[Sequence[ItemDraft]],
+    told: Callable[[Added], Reply],
+    keyed: KeyedRequest | None = None,
+) -> Reply:
+    """Add the items whose keys are new; a key that is known must have the same content. Gives what is `told` of it.
 
     The chunks are drawn in a thread, and no more than two are in memory. Nobody who works on the job has to wait for
     them: other imports are kept out, and the job itself is locked only to be told of its new items.
@@ -89,13 +98,18 @@ async def add_items(database: AsyncEngine, job_id: UUID, chunks: Iterator[Sequen
         await empty_staging(connection)
         try:
             async with connection.begin():
-                return await _add_items(connection, job_id, chunks)
+                return await once(connection, keyed, lambda: _add_items(connection, job_id, chunks, told))
         except SufficeError:
             await empty_staging(connection)
             raise
 
 
-async def _add_items(connection: AsyncConnection, job_id: UUID, chunks: Iterator[Sequence[ItemDraft]]) -> Added:
+async def _add_items(
+    connection: AsyncConnection,
+    job_id: UUID,
+    chunks: Iterator[Sequence[ItemDraft]],
+    told: Callable[[Added], Reply],
+) -> Reply:
     job = await load_job(connection, job_id)
     ends = await _stage(connection, job, chunks)
     await lock_imports(connection, job_id)
@@ -103,7 +117,7 @@ async def _add_items(connection: AsyncConnection, job_id: UUID, chunks: Iterator
     fresh = await drop_known(connection, job_id)
     if fresh.items:
         await _insert(connection, job_id, fresh, ends)
-    return Added(added=fresh.items, unchanged=ends[-1] - fresh.items)
+    return told(Added(added=fresh.items, unchanged=ends[-1] - fresh.items))
 
 
 async def _stage(connection: AsyncConnection, job: Job, chunks: Iterator[Sequence[ItemDraft]]) -> list[int]:
@@ -194,13 +208,21 @@ async def _insert(connection: AsyncConnection, job_id: UUID, fresh: Totals, ends
         await clear_staging(connection, ends[-1])
         latest = await lock_job(connection, job_id)
         if (latest.rules, latest.budget) == (job.rules, job.budget):
-            await save_ledger(connection, _with_items(latest, tally, fresh))
+            await _count(connection, _with_items(latest, tally, fresh))
             return
         await attempt.rollback()
     # The rules have changed meanwhile: the items are judged again, with everybody kept out.
     job = await lock_job(connection, job_id)
     tally = await _insert_judged(connection, job, fresh, ends)
-    await save_ledger(connection, _with_items(job, tally, fresh))
+    await _count(connection, _with_items(job, tally, fresh))
+
+
+async def _count(connection: AsyncConnection, job: Job) -> None:
+    """Tell the job of its new items; where these change what the others are worth, all are judged again."""
+    if job.rules.allocation.heeds_budget:
+        await judge_again(connection, job)
+    else:
+        await save_ledger(connection, job)
 
 
 async def _insert_judged(connection: AsyncConnection, job: Job, fresh: Totals, ends: Sequence[int]) -> _Tally:

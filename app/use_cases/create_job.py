@@ -4,14 +4,14 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 from uuid import UUID
 
-from sqlalchemy.ext.asyncio import AsyncEngine
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.policy.rules import Rules
 from app.store.jobs import Job, insert_job
 
 
 async def create_job(
-    database: AsyncEngine,
+    connection: AsyncConnection,
     *,
     job_id: UUID,
     name: str | None,
@@ -21,6 +21,5 @@ async def create_job(
     now: datetime,
 ) -> Job:
     new = Job(job_id=job_id, name=name, rules=rules, budget=budget, lease_duration=lease_duration, created_at=now)
-    async with database.begin() as connection:
-        await insert_job(connection, new)
+    await insert_job(connection, new)
     return new

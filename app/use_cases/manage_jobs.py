@@ -8,6 +8,7 @@ from uuid import UUID
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.store.jobs import Job, delete_job, lock_job, page_of_jobs, set_paused
+from app.store.responses import forget_responses_of
 from app.store.staging import lock_imports
 
 
@@ -38,3 +39,4 @@ async def remove_job(database: AsyncEngine, job_id: UUID) -> None:
         await lock_imports(connection, job_id)  # first: an import under way holds on to the job until it ends
         await lock_job(connection, job_id)
         await delete_job(connection, job_id)
+        await forget_responses_of(connection, job_id)

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from decimal import Decimal
 
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
@@ -10,6 +10,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 from app.store.assignments import expire_leases, jobs_with_expired_leases
 from app.store.database import only_here
 from app.store.jobs import Job, lock_job, save_ledger
+from app.store.responses import forget_old_responses
 from app.use_cases.copies_out import change_copies_out
 
 _SWEEPER = 7311  # the number of the lock that the sweeping replica holds
@@ -25,11 +26,12 @@ async def release_expired(connection: AsyncConnection, job: Job, now: datetime) 
     return replace(job, reserved=job.reserved - sum((cost for _, cost in expired), Decimal(0)))
 
 
-async def sweep(database: AsyncEngine, now: datetime) -> None:
-    """Release the expired leases of all jobs, unless another replica is at it."""
+async def sweep(database: AsyncEngine, now: datetime, *, keep_responses: timedelta = timedelta(hours=24)) -> None:
+    """Release the expired leases of all jobs and forget old responses, unless another replica is at it."""
     async with only_here(database, _SWEEPER) as connection:
         if connection is None:
             return
         for job_id in await jobs_with_expired_leases(connection, now):
             async with database.begin() as own:  # one job, one transaction: no writer waits for the whole sweep
                 await save_ledger(own, await release_expired(own, await lock_job(own, job_id), now))
+        await forget_old_responses(connection, now - keep_responses)

@@ -1,15 +1,17 @@
 """Ask the engine about items of the store: the one place where rows become arrays, and arrays rows."""
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
 import numpy as np
 
 from app.domain import STATE_AFTER, Verdict
-from app.policy.belief import Facts, State
+from app.policy.belief import Belief, Facts, State
 from app.policy.engine import Engine, Judgement
 from app.store.items import Item, Standing
+from app.store.standings import Place
 
 
 @dataclass(frozen=True)
@@ -22,7 +24,7 @@ class Known:
     in_flight: int = 0
 
     @classmethod
-    def of(cls, item: Item) -> "Known":
+    def of(cls, item: Item | Place) -> "Known":
         return cls(item.item_id, item.cost, item.prior, item.in_flight)
 
 
@@ -59,7 +61,7 @@ def judged(engine: Engine, state: State, items: Sequence[Known]) -> list[tuple[S
         end = bool(judgement.closed[row]), int(judgement.winner[row])
         alike = (*votes[row], *evidence[row], known.cost, *(known.prior or ()), number, *end)
         if alike not in worded:
-            worded[alike] = engine.verdict(judgement, row)
+            worded[alike] = engine.verdict(_alone(judgement, row), 0)
         found.append((_standing(votes[row], evidence[row], judgement, row, worded[alike]), worded[alike]))
     return found
 
@@ -79,6 +81,53 @@ def first_standings(engine: Engine, items: Sequence[Known]) -> list[Standing]:
         _standing(votes[row], evidence[row], judgement, row, engine.verdict(judgement, row)) for row in firsts.tolist()
     ]
     return [standings[kind] for kind in kinds.ravel().tolist()]
+
+
+def standings(engine: Engine, places: Sequence[Place]) -> list[Standing]:
+    """Where items stand by the engine's rules, from what is kept of their answers."""
+    found: dict[int, Standing] = {}
+    for alike in _by_width_of_evidence(places):
+        state = state_of([place.standing for place in alike])
+        for place, (standing, _) in zip(
+            alike, judged(engine, state, [Known.of(place) for place in alike]), strict=True
+        ):
+            found[place.item_id] = standing
+    return [found[place.item_id] for place in places]
+
+
+def _by_width_of_evidence(places: Sequence[Place]) -> Iterable[list[Place]]:
+    """A model may keep so much per answer; only rows of one length make an array."""
+    groups: defaultdict[int, list[Place]] = defaultdict(list)
+    for place in places:
+        groups[len(place.standing.evidence)].append(place)
+    return groups.values()
+
+
+def _alone(judgement: Judgement, row: int) -> Judgement:
+    """One row by itself: what words a verdict may look at every row that it is given."""
+    one, belief = slice(row, row + 1), judgement.belief
+    facts = belief.facts
+    return Judgement(
+        belief=Belief(
+            votes=belief.votes[one],
+            weights=belief.weights[one],
+            squares=belief.squares[one],
+            alpha=belief.alpha[one],
+            facts=Facts(
+                cost=facts.cost[one],
+                in_flight=facts.in_flight[one],
+                number=facts.number[one],
+                prior=None if facts.prior is None else facts.prior[one],
+                seed=facts.seed,
+            ),
+            probability=None if belief.probability is None else belief.probability[one],
+        ),
+        winner=judgement.winner[one],
+        closed=judgement.closed[one],
+        priority=judgement.priority[one],
+        wanted=judgement.wanted[one],
+        progress=judgement.progress[one],
+    )
 
 
 def _standing(

@@ -33,6 +33,7 @@ class CrowdBudget(Unpriced):
 
     kind: Literal["crowdbudget"] = "crowdbudget"
     heeds_in_flight: ClassVar[bool] = True
+    heeds_budget: ClassVar[bool] = True
 
     def value(self, prospect: Prospect, circumstances: Circumstances) -> Array:
         if circumstances.budget is None:

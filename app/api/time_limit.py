@@ -1,0 +1,62 @@
+"""End requests that make no progress, so that none holds a connection for ever."""
+
+import asyncio
+
+from starlette.requests import Request
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from app.api.problems import ProblemResponse, respond
+from app.errors import RequestTimeout, TooSlow
+
+
+def take_your_time(request: Request) -> None:
+    """For work that is long but has an end, such as a million items: from here on the limit does not apply."""
+    request.state.no_limit()
+
+
+class TimeLimit:
+    """Counts anew whenever a part of the body arrives, and no more once the response has begun."""
+
+    def __init__(self, app: ASGIApp, seconds: float) -> None:
+        self.app = app
+        self.seconds = seconds
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        limit = asyncio.timeout(self.seconds)
+        waits_for_body, more_to_come = False, True
+
+        async def timed_receive() -> Message:
+            nonlocal waits_for_body, more_to_come
+            waits_for_body = more_to_come
+            message = await receive()
+            waits_for_body, more_to_come = False, message.get("more_body", False)
+            self._put_off(limit, self.seconds)
+            return message
+
+        async def timed_send(message: Message) -> None:
+            self._put_off(limit, None)
+            await send(message)
+
+        scope.setdefault("state", {})["no_limit"] = lambda: self._put_off(limit, None)
+        try:
+            async with limit:
+                await self.app(scope, timed_receive, timed_send)
+        except TimeoutError:
+            if not limit.expired():  # somebody else's
+                raise
+            await self._refusal(scope, waits_for_body=waits_for_body)(scope, receive, send)
+
+    def _put_off(self, limit: asyncio.Timeout, seconds: float | None) -> None:
+        if limit.expired() or limit.when() is None:  # what is being ended cleans up; what has answered may go on
+            return
+        limit.reschedule(None if seconds is None else asyncio.get_running_loop().time() + seconds)
+
+    def _refusal(self, scope: Scope, *, waits_for_body: bool) -> ProblemResponse:
+        if waits_for_body:
+            error = RequestTimeout(f"Nothing more of the body has come for {self.seconds:g} seconds")
+            return respond(Request(scope), error, {"Connection": "close"})
+        detail = f"There was no answer within {self.seconds:g} seconds; send the request again"
+        return respond(Request(scope), TooSlow(detail), {"Retry-After": "1"})

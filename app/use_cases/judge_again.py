@@ -1,0 +1,111 @@
+"""Judge a job's items anew when what they are judged by has changed, though no answer came."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import fsum
+
+import numpy as np
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from app.domain import ItemState
+from app.policy.belief import Array
+from app.policy.engine import Engine
+from app.store.items import Standing
+from app.store.jobs import Job, save_ledger
+from app.store.standings import Place, ballots_on_items, page_of_places, replace_standings
+from app.store.workers import load_workers, save_skills
+from app.use_cases.standing import standings
+
+_PAGE = 20_000  # items judged at a time: enough for arrays to pay, few enough to hold
+
+
+@dataclass(frozen=True)
+class _Change:
+    """One item's standing before and after."""
+
+    item_id: int
+    before: Standing
+    after: Standing
+
+
+async def judge_again(connection: AsyncConnection, job: Job, *, closed_too: bool = False) -> Job:
+    """Judge the items of a locked job by its rules, budget and costs as they are now; gives the job's new counters.
+
+    Votes and evidence do not hang on the requirement, so a standing is a pure function of what is kept. Without
+    `closed_too` a verdict, once given, stands, and only open items are looked at: what a new budget or new items ask
+    for. With it, closed items are judged too, by all their votes, those included that came under a lease after they
+    had closed: what a new requirement asks for. Leases that are out stay out, and are honoured.
+
+    Where finished items tell about workers, the workers of items that become resolved are scored; an item that
+    reopens does not take its scores back, for what it taught has weighed votes elsewhere since.
+    """
+    after = 0
+    while places := await page_of_places(connection, job.job_id, open_only=not closed_too, after=after, most=_PAGE):
+        changes = await asyncio.to_thread(_changes, job.engine, places)
+        await replace_standings(connection, job.job_id, [(change.item_id, change.after) for change in changes])
+        await _score_workers(connection, job, _resolved_now(changes))
+        job = _counted(job, changes)
+        after = places[-1].item_id
+    await save_ledger(connection, job)
+    return job
+
+
+def _changes(engine: Engine, places: Sequence[Place]) -> list[_Change]:
+    judged = zip(places, standings(engine, places), strict=True)
+    return [
+        _Change(place.item_id, place.standing, standing) for place, standing in judged if standing != place.standing
+    ]
+
+
+def _counted(job: Job, changes: Sequence[_Change]) -> Job:
+    return replace(
+        job,
+        resolved=job.resolved + _more(ItemState.RESOLVED, changes),
+        given_up=job.given_up + _more(ItemState.GIVEN_UP, changes),
+        progress=job.progress + fsum(change.after.progress - change.before.progress for change in changes),
+    )
+
+
+def _more(state: ItemState, changes: Sequence[_Change]) -> int:
+    """By how many more items are in this state."""
+    return sum((change.after.state is state) - (change.before.state is state) for change in changes)
+
+
+def _resolved_now(changes: Sequence[_Change]) -> dict[int, int]:
+    """The label of each item that was not resolved before."""
+    return {
+        change.item_id: change.after.label
+        for change in changes
+        if change.after.label is not None and change.before.state is not ItemState.RESOLVED
+    }
+
+
+async def _score_workers(connection: AsyncConnection, job: Job, labels: Mapping[int, int]) -> None:
+    """A finished item tells who agreed with its label, for the models that judge workers by that."""
+    if not labels or not job.rules.worker_model.scores_finished_items:
+        return
+    ballots = await ballots_on_items(connection, job.job_id, labels.keys())
+    agreed: dict[str, list[bool]] = {}
+    for item_id, worker, label in ballots:
+        agreed.setdefault(worker, []).append(label == labels[item_id])
+    known = await load_workers(connection, job.job_id, agreed.keys())
+    skills = {name: worker.skill for name, worker in known.items() if worker.skill is not None}
+    await save_skills(connection, job.job_id, await asyncio.to_thread(_scored, job.engine, agreed, skills))
+
+
+def _scored(
+    engine: Engine, agreed: Mapping[str, Sequence[bool]], known: Mapping[str, Sequence[float]]
+) -> dict[str, list[float]]:
+    """The skill of each worker after all this, in its order: the first item of everybody, then the second, ..."""
+    workers = sorted(agreed, key=lambda name: len(agreed[name]), reverse=True)
+    newcomer = engine.newcomer()
+    skills: Array = np.array([known.get(name, newcomer) for name in workers])
+    left, turn = len(workers), 0
+    while left:
+        now = np.array([agreed[name][turn] for name in workers[:left]])
+        skills[:left] = engine.rules.worker_model.score(skills[:left], now)
+        turn += 1
+        while left and len(agreed[workers[left - 1]]) == turn:
+            left -= 1
+    return dict(zip(workers, skills.tolist(), strict=True))
