@@ -126,3 +126,8 @@ class Rules(BaseModel):
         if self.min_labels == 1:
             return self.requirement
         return AllOf(of=(self.requirement, Count(labels=self.min_labels)))
+
+    @cached_property
+    def memory(self) -> dict[Any, Any]:
+        """Room to remember what these rules have said before; for whoever asks them often."""
+        return {}

@@ -1,6 +1,7 @@
 """Serve together, in one transaction, the requests that wait for the same job at the same moment."""
 
 import asyncio
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -20,6 +21,7 @@ from app.use_cases.record_answers import Outcome, record_answers
 from app.use_cases.release_expired import release_expired
 
 _MOST = 1000  # answers, asks and changes in one transaction
+_HALF = 64  # requests; fewer are never parted
 _CROWD = 8  # requests served together: who was just answered will soon be back ...
 _BREATH = 0.002  # seconds ... and to wait so long for them saves a transaction for the quickest one alone
 
@@ -52,7 +54,7 @@ class Desk:
 
     def __init__(self, database: AsyncEngine, clock: Clock) -> None:
         self._database, self._clock = database, clock
-        self._queues: dict[UUID, list[_Waiting]] = {}
+        self._queues: dict[UUID, deque[_Waiting]] = {}
         self._serving: set[asyncio.Task[None]] = set()
 
     async def ask(self, job_id: UUID, ask: Ask) -> Next:
@@ -76,7 +78,7 @@ class Desk:
         if job_id in self._queues:
             self._queues[job_id].append(waiting)
         else:
-            self._queues[job_id] = [waiting]
+            self._queues[job_id] = deque([waiting])
             task = asyncio.create_task(self._serve(job_id))
             self._serving.add(task)
             task.add_done_callback(self._serving.discard)
@@ -86,16 +88,20 @@ class Desk:
         """Until nobody waits for this job any more."""
         while together := self._next_in(job_id):
             await self._serve_together(job_id, together)
-            if len(together) >= _CROWD:
+            if len(together) >= _CROWD and len(self._queues[job_id]) < _CROWD:
                 await asyncio.sleep(_BREATH)
         del self._queues[job_id]
 
     def _next_in(self, job_id: UUID) -> list[_Waiting]:
-        """Those at the head of the queue, without those who have left."""
+        """Those at the head of the queue, without those who have left.
+
+        Of a long queue one half: while it is in the database, the other half can be read, and answered thereafter.
+        """
         queue, weight = self._queues[job_id], 0
+        most = max(_HALF, len(queue) // 2)
         together: list[_Waiting] = []
-        while queue and (not together or weight + queue[0].weight <= _MOST):
-            waiting = queue.pop(0)
+        while queue and len(together) < most and (not together or weight + queue[0].weight <= _MOST):
+            waiting = queue.popleft()
             if not waiting.outcome.done():
                 together.append(waiting)
                 weight += waiting.weight

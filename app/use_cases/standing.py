@@ -10,8 +10,11 @@ import numpy as np
 from app.domain import STATE_AFTER, Verdict
 from app.policy.belief import Belief, Facts, State
 from app.policy.engine import Engine, Judgement
+from app.policy.rules import Rules
 from app.store.items import Item, Standing
 from app.store.standings import Place
+
+_MOST_REMEMBERED = 10_000
 
 
 @dataclass(frozen=True)
@@ -49,8 +52,34 @@ def state_of(standings: Sequence[Standing]) -> State:
     )
 
 
-def judged(engine: Engine, state: State, items: Sequence[Known]) -> list[tuple[Standing, Verdict]]:
-    """Where items in this state stand, row by row. Items that are alike get the same reason, worded once."""
+Judged = tuple[Standing, Verdict]
+
+
+def judged(engine: Engine, state: State, items: Sequence[Known]) -> list[Judged]:
+    """Where items in this state stand, row by row. Where votes alone decide, what was judged once is remembered."""
+    rules = engine.rules
+    if state.evidence.shape[1] or not (rules.allocation.by_votes_alone and rules.bar.by_votes_alone):
+        return _judged(engine, state, items)
+    remembered = _remembered(rules)
+    votes = state.votes.astype(int).tolist()
+    alike = [(*row, known.cost, *(known.prior or ())) for row, known in zip(votes, items, strict=True)]
+    new = {kind: row for row, kind in enumerate(alike) if kind not in remembered}
+    if new:
+        rows = list(new.values())
+        some = State(state.votes[rows], state.evidence[rows])
+        remembered |= zip(new, _judged(engine, some, [items[row] for row in rows]), strict=True)
+    return [remembered[kind] for kind in alike]
+
+
+def _remembered(rules: Rules) -> dict[object, Judged]:
+    """As long as these rules are in use, and not without end."""
+    if len(rules.memory) > _MOST_REMEMBERED:
+        rules.memory.clear()
+    return rules.memory
+
+
+def _judged(engine: Engine, state: State, items: Sequence[Known]) -> list[Judged]:
+    """Items that are alike get the same reason, worded once."""
     judgement = engine.judge(state, facts_of(engine, items))
     votes, evidence = state.votes.astype(int).tolist(), state.evidence.tolist()
     by_luck = not engine.rules.bar.steady
