@@ -57,10 +57,9 @@ Judged = tuple[Standing, Verdict]
 
 def judged(engine: Engine, state: State, items: Sequence[Known]) -> list[Judged]:
     """Where items in this state stand, row by row. Where votes alone decide, what was judged once is remembered."""
-    rules = engine.rules
-    if state.evidence.shape[1] or not (rules.allocation.by_votes_alone and rules.bar.by_votes_alone):
+    if state.evidence.shape[1] or not _by_votes_alone(engine.rules):
         return _judged(engine, state, items)
-    remembered = _remembered(rules)
+    remembered = _remembered(engine.rules)
     votes = state.votes.astype(int).tolist()
     alike = [(*row, known.cost, *(known.prior or ())) for row, known in zip(votes, items, strict=True)]
     new = {kind: row for row, kind in enumerate(alike) if kind not in remembered}
@@ -69,6 +68,12 @@ def judged(engine: Engine, state: State, items: Sequence[Known]) -> list[Judged]
         some = State(state.votes[rows], state.evidence[rows])
         remembered |= zip(new, _judged(engine, some, [items[row] for row in rows]), strict=True)
     return [remembered[kind] for kind in alike]
+
+
+def _by_votes_alone(rules: Rules) -> bool:
+    """Items of the same votes, cost and prior stand alike."""
+    allocation = rules.allocation
+    return allocation.by_votes_alone and not allocation.heeds_number and rules.bar.by_votes_alone
 
 
 def _remembered(rules: Rules) -> dict[object, Judged]:

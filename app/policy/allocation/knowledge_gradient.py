@@ -1,6 +1,6 @@
 """Ask where the next answer is expected to teach most."""
 
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 from pydantic import Field
@@ -37,6 +37,8 @@ class KnowledgeGradient(Allocation):
     >>> KnowledgeGradient().value(Prospect.of(Anonymous(), state, Facts.plain(3)), Circumstances(Ratio())).tolist()
     [0.25, 0.0, 0.1875]
     """
+
+    heeds_number: ClassVar[bool] = True
 
     kind: Literal["kg"] = "kg"
     ties: Annotated[
