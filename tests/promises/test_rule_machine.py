@@ -245,7 +245,7 @@ class Promises(RuleBasedStateMachine):
         return Answers([self._submission(*draft) for draft in drafts], bulk=bulk)
 
     def _submission(self, kind: int, first: int, second: int, label: int) -> dict:
-        """Mostly what makes sense; sometimes an item, an assignment or a label that nobody knows, or names that differ."""
+        """Mostly what makes sense; sometimes what nobody knows, or names that do not belong together."""
         sent = {"label": "unicorn" if label == 9 else self._label(label % 5)}
         leases, keys = list(self.model.leases), [*self.model.items, "nothing"]
         if kind < 4 or not leases:
