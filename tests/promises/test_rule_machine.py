@@ -72,7 +72,8 @@ WEIGHTED_MOVES = [
     (2, "answer", {"draft": DRAFT}),
     (2, "answer_in_bulk", {"drafts": st.lists(DRAFT, min_size=1, max_size=6)}),
     (1, "answer_again", {"place": PLACE, "other": st.booleans(), "bulk": st.booleans()}),
-    (3, "change", {"verb": VERBS, "place": PLACE, "seconds": st.sampled_from([None, 5, 100])}),
+    (2, "turn_down", {"worker": WORKERS, "verb": st.sampled_from(["release", "skip"])}),
+    (2, "change", {"verb": VERBS, "place": PLACE, "seconds": st.sampled_from([None, 5, 100])}),
     (
         4,
         "do_at_once",
@@ -100,6 +101,7 @@ class Promises(RuleBasedStateMachine):
 
     service: InProcess
     clock: object
+    in_order = False
 
     @initialize(rules=terms(), allocation=ALLOCATIONS, seed=st.integers(0, 9), rows=FIRST_ITEMS | st.just([]))
     def create(self, rules: Terms, allocation: str, seed: int, rows: list[dict]) -> None:
@@ -114,7 +116,9 @@ class Promises(RuleBasedStateMachine):
     @rule(move=MOVES)
     def step(self, move):
         name, arguments = move
+        self.in_order = False
         getattr(self, name)(**arguments)
+        self.in_order = True
 
     @invariant()
     def the_job_says_what_the_model_says(self):
@@ -167,6 +171,13 @@ class Promises(RuleBasedStateMachine):
         sent = {"assignment": who} if isinstance(who, str) else {"item": who[0], "worker": who[1]}
         self.do(Answers([sent | {"label": label}], bulk=bulk))
 
+    def turn_down(self, worker, verb):
+        """Give back whatever comes, and ask again."""
+        self.do(Ask(worker, 3))
+        for lease in [lease for lease in self.model.live() if lease.worker == worker]:
+            self.do(Change(verb, lease.number))
+        self.do(Ask(worker, 3))
+
     def change(self, verb, place, seconds):
         self.do(self._change(verb, place, seconds))
 
@@ -215,8 +226,8 @@ class Promises(RuleBasedStateMachine):
         self.model.check_results(self.service.get(f"{self.path}/results", limit=1000)["results"])
 
     def teardown(self) -> None:
-        if not hasattr(self, "model"):
-            return
+        if not self.in_order:
+            return  # what went wrong is being told
         self.read_everything()
         job = self.path.rpartition("/")[2]
         broken = self.service.run(broken_invariants(self.service.app.state.database, job))
