@@ -165,7 +165,7 @@ class Model:
         for one in said["assignments"][first:]:
             self.give(one, call.worker)
         if len(said["assignments"]) < call.count:
-            given = {one["item"] for one in said["assignments"]}  # one request gets an item once, even without a name
+            given = {one["item"] for one in said["assignments"]}  # another copy of the same is not promised
             assert {item.key for item in self.affordable(call.worker)} <= given, "what was allowed was not given"
         assert (said["status"], said["reason"]["code"]) == self._expected_status(call.worker, said["assignments"])
         self._check_waiting(said, reply.headers)

@@ -240,14 +240,15 @@ class Promises(RuleBasedStateMachine):
         before = copy.deepcopy(self.model)
         reply = self.service.post(self.path + call.path, call.body)
         self.model.check(call, reply)
-        taken: set[str] = set()
-        for one in reply.json()["assignments"] if up_to_date else []:
-            if one["id"] in {lease.number for lease in before.live()}:
-                continue
-            best = max(priority[item.key] for item in before.affordable(call.worker) if item.key not in taken)
+        if not up_to_date:
+            return
+        held = {lease.number for lease in before.live()}
+        for one in [one for one in reply.json()["assignments"] if one["id"] not in held]:
+            best = max(priority[item.key] for item in before.affordable(call.worker))
             assert one["why"]["priority"] == priority[one["item"]] == best
             before.give(one, call.worker)
-            taken.add(one["item"])
+            if call.worker is None:
+                break  # whether the next may be another copy of the same is not promised
 
     def _items(self) -> list[dict]:
         return self.service.get(f"{self.path}/items", limit=1000)["items"]
