@@ -65,4 +65,15 @@ class Pause:
         return "/pause" if self.paused else "/resume"
 
 
-Call = Ask | Answers | Change | AddItems | Pause
+@dataclass(frozen=True)
+class Register:
+    prices: dict[str, str]
+
+    path = "/workers"
+
+    @property
+    def body(self) -> list[dict[str, str]]:
+        return [{"worker": worker, "price": price} for worker, price in self.prices.items()]
+
+
+Call = Ask | Answers | Change | AddItems | Pause | Register

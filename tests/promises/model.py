@@ -10,7 +10,7 @@ from typing import Any
 
 import httpx
 
-from tests.promises.calls import AddItems, Answers, Ask, Change, Pause
+from tests.promises.calls import AddItems, Answers, Ask, Change, Pause, Register
 from tests.promises.terms import Terms, Votes
 
 DECISION = {"open": "continue", "resolved": "stop", "given_up": "give_up"}
@@ -140,6 +140,12 @@ class Model:
             self.items[key] = ModelItem(key, *contents[key], self.terms.no_votes)
         assert reply.status_code == 201, reply.text
         assert reply.json() == {"added": len(fresh), "unchanged": len(call.rows) - len(fresh)}
+
+    @check.register
+    def _(self, call: Register, reply: httpx.Response) -> None:
+        """A new price is for what comes; what is out keeps its cost."""
+        assert reply.status_code == 200, reply.text
+        self.prices |= {worker: Decimal(price) for worker, price in call.prices.items()}
 
     @check.register
     def _(self, call: Pause, reply: httpx.Response) -> None:

@@ -52,6 +52,8 @@ def create(url: str, fields: dict[str, Any]) -> dict[str, Any]:
     job = httpx.post(f"{url}/v1/jobs", json=fields | {"lease_seconds": 1}).json()
     rows = [{"key": f"i{n}", "cost": COSTS[n % len(COSTS)]} for n in range(1, SIZE + 1)]
     assert httpx.post(f"{url}/v1/jobs/{job['id']}/items", json=rows, timeout=60).status_code == 201
+    prices = [{"worker": f"w{n}", "price": price} for n, price in enumerate(["0.001", "0.5", "3", "0"], start=1)]
+    assert httpx.post(f"{url}/v1/jobs/{job['id']}/workers", json=prices).status_code == 200
     return job | {"size": SIZE}
 
 

@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
 
-from tests.promises.calls import AddItems, Answers, Ask, Call, Change, Pause
+from tests.promises.calls import AddItems, Answers, Ask, Call, Change, Pause, Register
 from tests.promises.in_process import InProcess, in_process
 from tests.promises.invariants import broken_invariants
 from tests.promises.model import Model
@@ -36,6 +36,7 @@ ALLOCATIONS = st.sampled_from(
 )
 BUDGETS = st.sampled_from(["30", None, "12.35", "60", "5", None, "30", "1.1", "0"])
 COSTS = st.sampled_from(["1", "0.25", "2.5", "0.1"])
+PRICES = st.sampled_from(["1", "0.5", "3", "0.001", "0"])
 WORKERS = st.sampled_from([f"w{n}" for n in range(1, 7)])
 LABELS = st.sampled_from([0, 0, 0, 1, 2])  # workers agree more often than not
 PLACE = st.integers(0, 99)  # in a list, from its beginning again where it is shorter
@@ -86,6 +87,7 @@ WEIGHTED_MOVES = [
     (2, "let_time_pass", {"seconds": st.sampled_from([1, 4, 5, 10, 59, 60, 101]), "swept": st.booleans()}),
     (1, "pause", {"worker": WORKERS, "place": PLACE, "for_long": st.sampled_from([False] * 7 + [True])}),
     (1, "resume", {}),
+    (1, "set_prices", {"prices": st.dictionaries(WORKERS, PRICES, min_size=1)}),
     (1, "read_everything", {}),
 ]
 MOVES = st.sampled_from([move for weight, *move in WEIGHTED_MOVES for _ in range(weight)]).flatmap(
@@ -137,6 +139,9 @@ class Promises(RuleBasedStateMachine):
         known = {"key": item.key, "payload": item.payload, "cost": str(item.cost)}
         changed = known | {"payload": {"page": 2}} if other else known
         self.do(AddItems([known, changed, {**known, "key": "new"}] if twice else [changed]))
+
+    def set_prices(self, prices):
+        self.do(Register(prices))
 
     def ask(self, worker, count):
         self._ask_for_the_best(Ask(worker, count))
