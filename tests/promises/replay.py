@@ -13,6 +13,8 @@ from app.policy.belief import Facts, State
 from app.policy.engine import Engine
 from app.policy.rules import Rules
 
+_LEARNED_ABOUT = "SELECT * FROM worker WHERE job_id = :job AND skill IS NOT NULL"  # others only have a price
+
 
 @dataclass
 class History:
@@ -46,7 +48,7 @@ async def history_of(database: AsyncEngine, job_id: str) -> History:
             items=await rows("SELECT * FROM item WHERE job_id = :job ORDER BY item_id"),
             assignments=await rows("SELECT * FROM assignment WHERE job_id = :job ORDER BY assignment_id"),
             answers=await rows("SELECT * FROM answer WHERE job_id = :job ORDER BY answer_id"),
-            skills={row.worker: row.skill for row in await rows("SELECT * FROM worker WHERE job_id = :job")},
+            skills={row.worker: row.skill for row in await rows(_LEARNED_ABOUT)},
         )
 
 

@@ -97,7 +97,8 @@ async def test_who_is_cancelled_takes_nobody_along(new_job, app, database, clock
         return statuses
 
     everybody = [impatient(number) for number in range(IMPATIENT)]
-    _, *statuses = await asyncio.gather(asyncio.gather(*everybody), *(patient(number) for number in range(10)))
+    async with asyncio.timeout(60):  # who waits for ever was taken along too
+        _, *statuses = await asyncio.gather(asyncio.gather(*everybody), *(patient(number) for number in range(10)))
     assert set().union(*statuses) <= {200, 409}
     assert await connections_in_use(app) == 0
     assert await broken_invariants(database, job.id) == {}
