@@ -1,17 +1,11 @@
 """Every policy can be asked for over HTTP, and the service decides as the pure engine does."""
 
 import asyncio
-from uuid import UUID
 
-import numpy as np
 import pytest
-from sqlalchemy import text
 
-from app.domain import Decision, Verdict
-from app.policy.belief import Facts, State
 from app.policy.catalog import catalog
-from app.policy.engine import Engine
-from app.policy.rules import Rules
+from tests.promises.replay import history_of, replayed
 
 CATALOG = catalog()
 NEEDED = {
@@ -56,68 +50,12 @@ async def test_a_job_runs_to_its_end_and_can_be_replayed(new_job, database, fami
     assert status["answers"] > 9
     assert float(status["reserved"]) == 0
     labels = [result["label"] for result in await job.results()]
-    async with database.connect() as connection:
-        parameters = {"job": UUID(job.id)}
-        rules = Rules.model_validate(
-            await connection.scalar(text("SELECT rules FROM job WHERE job_id = :job"), parameters)
-        )
-        items = (await connection.execute(text("SELECT * FROM item WHERE job_id = :job"), parameters)).all()
-        answers = (
-            await connection.execute(text("SELECT * FROM answer WHERE job_id = :job ORDER BY answer_id"), parameters)
-        ).all()
-        kept = await connection.execute(text("SELECT worker, skill FROM worker WHERE job_id = :job"), parameters)
-        skills = {row.worker: row.skill for row in kept}
-    engine = Engine(rules, 60.0, sum(1 / float(item.cost) for item in items))
-    replayed = Replay(engine, items)
-    for answer in answers:
-        told = replayed.answer(answer.item_id, answer.worker, answer.label)
-        assert told.decision == answer.verdict["decision"]
-        assert told.label == answer.verdict["label"]
-        assert told.reason.message == answer.verdict["reason"]["message"]
-    for item in items:
-        state = replayed.states[item.item_id]
-        assert state.votes[0].tolist() == item.votes
-        assert state.evidence[0].tolist() == item.evidence
-        if item.state == "resolved" and family != "aggregation":
-            assert labels[item.item_id - 1] == rules.labels[replayed.closed[item.item_id].label]
-        if item.state == "open":
-            judgement = engine.judge(state, replayed.facts[item.item_id])
-            assert judgement.priority[0] == item.priority
-            assert judgement.wanted[0] == item.wanted
-    assert {worker: skill.tolist() for worker, skill in replayed.skills.items() if skill.size} == skills
-
-
-class Replay:
-    """The least that is needed to follow a job: one state per item, one skill per worker."""
-
-    def __init__(self, engine: Engine, items) -> None:
-        self.engine = engine
-        self.facts = {
-            item.item_id: Facts(
-                np.array([float(item.cost)]), np.zeros(1), np.array([item.item_id]), None, engine.rules.seed
-            )
-            for item in items
-        }
-        self.states: dict[int, State] = {number: engine.initial(facts) for number, facts in self.facts.items()}
-        self.skills: dict[str, np.ndarray] = {}
-        self.closed: dict[int, Verdict] = {}
-        self.voters: dict[int, list[tuple[str, int]]] = {number: [] for number in self.facts}
-
-    def answer(self, number: int, worker: str, label: int):
-        skill = self.skills.get(worker, self.engine.newcomer())
-        state, learned = self.engine.learn(self.states[number], self.facts[number], skill[None, :], np.array([label]))
-        self.states[number], self.skills[worker] = state, learned[0]
-        self.voters[number].append((worker, label))
-        if number in self.closed:  # an answer under a lease that was out when the item closed; its verdict stands
-            return self.closed[number]
-        verdict = self.engine.verdict(self.engine.judge(state, self.facts[number]), 0)
-        if verdict.decision is not Decision.CONTINUE:
-            self.closed[number] = verdict
-        if verdict.label is not None:
-            for voter, vote in self.voters[number]:
-                agreed = np.array([vote == verdict.label])
-                self.skills[voter] = self.engine.rules.worker_model.score(self.skills[voter][None, :], agreed)[0]
-        return verdict
+    history = await history_of(database, job.id)
+    replay = replayed(history)
+    if family != "aggregation":
+        for item_id, verdict in replay.closed.items():
+            if verdict.label is not None:
+                assert labels[item_id - 1] == history.rules.labels[verdict.label]
 
 
 async def test_the_catalog_lists_every_kind_with_schema_formula_and_paper(client):

@@ -145,3 +145,19 @@ def test_quadrature_of_this_test_is_right():
 
     top = integrate.dblquad(lambda t, r: t * density(t, r), 0, 1, 0, 1)[0]
     assert mean == pytest.approx(top / integrate.dblquad(density, 0, 1, 0, 1)[0], rel=1e-7)
+
+
+@pytest.mark.parametrize("classes", [2, 6, 40])
+def test_an_answer_teaches_the_same_alone_and_among_others(classes):
+    """To the last bit: the service learns from many answers at once, a replay from one after the other."""
+    rng = np.random.default_rng(1)
+    for items in (2, 5, 33):
+        model, facts = OneCoin(), Facts.plain(items)
+        state = State(np.zeros((items, classes)), rng.uniform(0.5, 9, (items, classes)))
+        skill, label = rng.uniform(0.5, 9, (items, 2)), rng.integers(0, classes, items)
+        together, skills = model.learn(state, facts, skill, label)
+        for row in range(items):
+            alone = State(state.votes[[row]], state.evidence[[row]])
+            state_of_one, skill_of_one = model.learn(alone, FACTS, skill[[row]], label[[row]])
+            assert state_of_one.evidence[0].tolist() == together.evidence[row].tolist()
+            assert skill_of_one[0].tolist() == skills[row].tolist()

@@ -2,41 +2,9 @@
 
 import asyncio
 from datetime import timedelta
-from uuid import UUID
-
-from sqlalchemy import text
 
 from app.use_cases.release_expired import sweep
-
-INVARIANTS = {
-    "money": """
-        SELECT count(*) FROM job WHERE job_id = :job AND (
-            spent <> (SELECT coalesce(sum(cost), 0) FROM answer WHERE job_id = :job)
-            OR reserved <> (SELECT coalesce(sum(cost), 0) FROM assignment WHERE job_id = :job AND state = 'live')
-            OR spent + reserved > budget)""",
-    "in flight": """
-        SELECT count(*) FROM item i WHERE job_id = :job AND in_flight <> (
-            SELECT count(*) FROM assignment a
-            WHERE a.job_id = i.job_id AND a.item_id = i.item_id AND a.state = 'live')""",
-    "votes": """
-        SELECT count(*) FROM item i WHERE job_id = :job AND (SELECT sum(v) FROM unnest(votes) v) <> (
-            SELECT count(*) FROM answer a WHERE a.job_id = i.job_id AND a.item_id = i.item_id)""",
-    "counters": """
-        SELECT count(*) FROM job j WHERE job_id = :job AND (
-            answers <> (SELECT count(*) FROM answer WHERE job_id = :job)
-            OR items <> (SELECT count(*) FROM item WHERE job_id = :job)
-            OR resolved <> (SELECT count(*) FROM item WHERE job_id = :job AND state = 'resolved')
-            OR given_up <> (SELECT count(*) FROM item WHERE job_id = :job AND state = 'given_up')
-            OR abs(progress - (SELECT sum(progress) FROM item WHERE job_id = :job)) > 1e-6)""",
-}
-
-
-async def broken_invariants(database, job) -> dict[str, int]:
-    async with database.connect() as connection:
-        counts = {
-            name: await connection.scalar(text(query), {"job": UUID(job.id)}) for name, query in INVARIANTS.items()
-        }
-    return {name: count for name, count in counts.items() if count}
+from tests.promises.invariants import broken_invariants
 
 
 async def labeler(job, worker: str, right: str) -> int:
@@ -58,7 +26,7 @@ async def test_twenty_workers_at_once_keep_every_promise(new_job, database):
     status = await job.status()
     assert status["answers"] == sum(answers)
     assert status["answers"] > 30
-    assert await broken_invariants(database, job) == {}
+    assert await broken_invariants(database, job.id) == {}
 
 
 async def test_asks_answers_and_expiry_at_once_keep_every_promise(new_job, database, clock):
@@ -72,7 +40,7 @@ async def test_asks_answers_and_expiry_at_once_keep_every_promise(new_job, datab
             clock.advance(7)
 
     await asyncio.gather(*(forgetful(f"w{n}") for n in range(10)))
-    assert await broken_invariants(database, job) == {}
+    assert await broken_invariants(database, job.id) == {}
 
 
 async def test_the_sweep_returns_money_though_nobody_asks(new_job, database, clock):
@@ -82,4 +50,4 @@ async def test_the_sweep_returns_money_though_nobody_asks(new_job, database, clo
     assert (await job.status())["reserved"] == "3"
     await sweep(database, clock.now + timedelta(seconds=60))
     assert (await job.status())["reserved"] == "0"
-    assert await broken_invariants(database, job) == {}
+    assert await broken_invariants(database, job.id) == {}
