@@ -63,7 +63,7 @@ async def post_answers(job_id: JobId, body: OneOrManyAnswers, request: Request, 
 
 
 def _submission(answer: AnswerIn, pointer: str) -> Submission:
-    return Submission(**dict(answer), pointer=pointer)
+    return Submission(answer.label, answer.assignment, answer.item, answer.worker, pointer)
 
 
 def _told(outcome: Recorded) -> AnswerOut:

@@ -73,17 +73,17 @@ class RequestLog:
                 message["headers"] = [*message["headers"], (_HEADER, request_id.encode())]
             await send(message)
 
-        with structlog.contextvars.bound_contextvars(request_id=request_id):
-            try:
-                await self.app(scope, receive, send_with_id)
-            except Exception:
-                log.exception("unexpected error")
-                if status:
-                    raise
-                await _internal_error(request_id)(scope, receive, send_with_id)
-            finally:
-                if self.writes:
-                    _write_line(scope, request_id, status, time.perf_counter() - started)
+        structlog.contextvars.bind_contextvars(request_id=request_id)  # a request is a task: the context is its own
+        try:
+            await self.app(scope, receive, send_with_id)
+        except Exception:
+            log.exception("unexpected error")
+            if status:
+                raise
+            await _internal_error(request_id)(scope, receive, send_with_id)
+        finally:
+            if self.writes:
+                _write_line(scope, request_id, status, time.perf_counter() - started)
 
 
 def _write_line(scope: Scope, request_id: str, status: int, seconds: float) -> None:

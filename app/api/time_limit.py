@@ -15,7 +15,7 @@ def take_your_time(request: Request) -> None:
 
 
 class TimeLimit:
-    """Counts anew whenever a part of the body arrives, and no more once the response has begun."""
+    """Counts anew whenever a part of a long body arrives, and no more once a long response is on its way."""
 
     def __init__(self, app: ASGIApp, seconds: float) -> None:
         self.app = app
@@ -33,11 +33,13 @@ class TimeLimit:
             waits_for_body = more_to_come
             message = await receive()
             waits_for_body, more_to_come = False, message.get("more_body", False)
-            self._put_off(limit, self.seconds)
+            if more_to_come:
+                self._put_off(limit, self.seconds)
             return message
 
         async def timed_send(message: Message) -> None:
-            self._put_off(limit, None)
+            if message["type"] == "http.response.start" and not _is_whole(message):
+                self._put_off(limit, None)
             await send(message)
 
         scope.setdefault("state", {})["no_limit"] = lambda: self._put_off(limit, None)
@@ -60,3 +62,8 @@ class TimeLimit:
             return respond(Request(scope), error, {"Connection": "close"})
         detail = f"There was no answer within {self.seconds:g} seconds; send the request again"
         return respond(Request(scope), TooSlow(detail), {"Retry-After": "1"})
+
+
+def _is_whole(start: Message) -> bool:
+    """A response that says how long it is follows at once; one that does not may take its time."""
+    return any(name == b"content-length" for name, _ in start["headers"])

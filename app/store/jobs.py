@@ -7,13 +7,14 @@ from functools import lru_cache
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import RowMapping, Text, cast, delete, insert, literal, select, tuple_, update
+from sqlalchemy import RowMapping, Text, bindparam, cast, delete, insert, literal, select, tuple_, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.domain import JobState
 from app.errors import JobUnknown
 from app.policy.engine import Engine
 from app.policy.rules import Rules
+from app.store.driver import fetch
 from app.store.tables import job
 
 
@@ -66,6 +67,16 @@ class Job:
 
 _JOB = [cast(column, Text).label("rules") if column is job.c.rules else column for column in job.c]
 
+_LOAD = select(*_JOB).where(job.c.job_id == bindparam("this"))
+_LOAD_AND_LOCK = _LOAD.with_for_update(key_share=True)  # weaker than FOR UPDATE: foreign keys to the job need not wait
+_LEDGER = (
+    *("spent", "reserved", "items", "resolved", "given_up"),
+    *("leases", "answers", "progress", "inverse_costs"),
+)
+_SAVE_LEDGER = f"""
+    UPDATE job SET {", ".join(f"{name} = ${place}" for place, name in enumerate(_LEDGER, start=2))}
+    WHERE job_id = $1"""
+
 
 async def insert_job(connection: AsyncConnection, new: Job) -> None:
     settings = {
@@ -90,7 +101,7 @@ async def lock_job(connection: AsyncConnection, job_id: UUID) -> Job:
 
 async def save_ledger(connection: AsyncConnection, changed: Job) -> None:
     """Write back the money and the counters of a job that this transaction has locked."""
-    await connection.execute(update(job).where(job.c.job_id == changed.job_id).values(_ledger(changed)))
+    await fetch(connection, _SAVE_LEDGER, changed.job_id, *_ledger(changed).values())
 
 
 async def save_settings(connection: AsyncConnection, changed: Job) -> None:
@@ -122,10 +133,8 @@ async def page_of_jobs(connection: AsyncConnection, *, after: tuple[datetime, UU
 
 
 async def _load(connection: AsyncConnection, job_id: UUID, *, lock: bool) -> Job:
-    query = select(*_JOB).where(job.c.job_id == job_id)
-    if lock:
-        query = query.with_for_update(key_share=True)  # weaker than FOR UPDATE: foreign keys to the job need not wait
-    found = (await connection.execute(query)).mappings().one_or_none()
+    query = _LOAD_AND_LOCK if lock else _LOAD
+    found = (await connection.execute(query, {"this": job_id})).mappings().one_or_none()
     if found is None:
         raise JobUnknown(f"There is no job {job_id}")
     return _job(found)
@@ -147,14 +156,4 @@ def _job(row: RowMapping) -> Job:
 
 
 def _ledger(saved: Job) -> dict[str, Any]:
-    return {
-        "spent": saved.spent,
-        "reserved": saved.reserved,
-        "items": saved.items,
-        "resolved": saved.resolved,
-        "given_up": saved.given_up,
-        "leases": saved.leases,
-        "answers": saved.answers,
-        "progress": saved.progress,
-        "inverse_costs": saved.inverse_costs,
-    }
+    return {name: getattr(saved, name) for name in _LEDGER}
