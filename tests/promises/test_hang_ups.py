@@ -24,13 +24,15 @@ IMPATIENT = 200
 def served_app(database_url: str) -> Iterator[tuple[str, FastAPI]]:
     """The service on a real port, and its inside."""
     settings = Settings(database_url=database_url, sweep_seconds=0.3, log_level="error")
-    server = uvicorn.Server(uvicorn.Config(create_app(settings), port=0, log_config=None, access_log=False))
+    app = create_app(settings)
+    config = uvicorn.Config(app, port=0, log_config=None, access_log=False, timeout_graceful_shutdown=5)
+    server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run)
     thread.start()
     while not server.started:
         threading.Event().wait(0.02)
     port = server.servers[0].sockets[0].getsockname()[1]
-    yield f"http://127.0.0.1:{port}", server.config.app
+    yield f"http://127.0.0.1:{port}", app
     server.should_exit = True
     thread.join()
 
