@@ -27,14 +27,14 @@ def served_app(database_url: str) -> Iterator[tuple[str, FastAPI]]:
     app = create_app(settings)
     config = uvicorn.Config(app, port=0, log_config=None, access_log=False, timeout_graceful_shutdown=5)
     server = uvicorn.Server(config)
-    thread = threading.Thread(target=server.run)
+    thread = threading.Thread(target=server.run, daemon=True)
     thread.start()
     while not server.started:
         threading.Event().wait(0.02)
     port = server.servers[0].sockets[0].getsockname()[1]
     yield f"http://127.0.0.1:{port}", app
     server.should_exit = True
-    thread.join()
+    thread.join(20)  # a service that does not end must not keep the test from failing
 
 
 async def connections_in_use(app: FastAPI) -> int:
