@@ -84,16 +84,16 @@ class _Handout:
         """What the worker holds from now on, oldest first, at most as many as were asked for."""
         mine = self.held.setdefault(ask.worker, []) if ask.worker is not None else []
         while len(mine) < ask.count:
-            lease = await self._lease(ask.worker)
+            lease = await self._lease(ask.worker, [held.lease.item_id for held in mine])
             if lease is None:
                 break
             mine.append(lease)
         return mine[: ask.count]
 
-    async def _lease(self, worker: str | None) -> HeldLease | None:
+    async def _lease(self, worker: str | None, has: Sequence[int]) -> HeldLease | None:
         left = self.job.remaining
         price = self.workers.get(worker or "", STRANGER).price
-        buyer = Buyer(worker, price, None if left is None else left - self.reserved)
+        buyer = Buyer(worker, price, None if left is None else left - self.reserved, has)
         item = await self.queue.take(buyer)
         if item is None:
             return None

@@ -2,6 +2,7 @@
 
 from bisect import insort
 from collections import Counter
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from decimal import Decimal
 
@@ -20,12 +21,13 @@ class Buyer:
     worker: str | None
     price: Decimal
     affordable: Decimal | None
+    has: Collection[int] = ()  # items; where nobody is named, nothing else tells what they were given a moment ago
 
     def cost_of(self, item: Item) -> Decimal:
         return item.cost * self.price
 
     def may_take(self, queued: Queued) -> bool:
-        if self.worker is not None and self.worker in queued.seen_by:
+        if self.worker in queued.seen_by or queued.item.item_id in self.has:
             return False
         return self.affordable is None or self.cost_of(queued.item) <= self.affordable
 

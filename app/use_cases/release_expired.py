@@ -13,7 +13,7 @@ from app.store.jobs import Job, lock_job, save_ledger
 from app.store.responses import forget_old_responses
 from app.use_cases.copies_out import change_copies_out
 
-_SWEEPER = 7311  # the number of the lock that the sweeping replica holds
+SWEEPER = 7311  # the number of the lock that the sweeping replica holds
 
 
 async def release_expired(connection: AsyncConnection, job: Job, now: datetime) -> Job:
@@ -28,10 +28,13 @@ async def release_expired(connection: AsyncConnection, job: Job, now: datetime) 
 
 async def sweep(database: AsyncEngine, now: datetime, *, keep_responses: timedelta = timedelta(hours=24)) -> None:
     """Release the expired leases of all jobs and forget old responses, unless another replica is at it."""
-    async with only_here(database, _SWEEPER) as connection:
+    async with only_here(database, SWEEPER) as connection:
         if connection is None:
             return
-        for job_id in await jobs_with_expired_leases(connection, now):
-            async with database.begin() as own:  # one job, one transaction: no writer waits for the whole sweep
-                await save_ledger(own, await release_expired(own, await lock_job(own, job_id), now))
         await forget_old_responses(connection, now - keep_responses)
+        job_ids = await jobs_with_expired_leases(connection, now)
+    for job_id in job_ids:
+        async with only_here(database, SWEEPER) as connection:  # one job, one transaction: no writer waits for all
+            if connection is None:
+                return
+            await save_ledger(connection, await release_expired(connection, await lock_job(connection, job_id), now))

@@ -166,12 +166,13 @@ class Model:
         assert len(said["assignments"]) <= call.count
         assert {one["id"] for one in said["assignments"][:first]} <= held.keys(), "what is held comes first"
         assert len({one["id"] for one in said["assignments"]}) == len(said["assignments"]) >= first
+        assert len({one["item"] for one in said["assignments"]}) == len(said["assignments"]), "an item twice at once"
         for one in said["assignments"][:first]:
             assert_same_lease(one, held[one["id"]])
         for one in said["assignments"][first:]:
             self.give(one, call.worker)
         if len(said["assignments"]) < call.count:
-            given = {one["item"] for one in said["assignments"]}  # another copy of the same is not promised
+            given = {one["item"] for one in said["assignments"]}  # nobody gets another copy of the same at once
             assert {item.key for item in self.affordable(call.worker)} <= given, "what was allowed was not given"
         assert (said["status"], said["reason"]["code"]) == self._expected_status(call.worker, said["assignments"])
         self._check_waiting(said, reply.headers)

@@ -252,7 +252,7 @@ class Promises(RuleBasedStateMachine):
             assert one["why"]["priority"] == priority[one["item"]] == best
             before.give(one, call.worker)
             if call.worker is None:
-                break  # whether the next may be another copy of the same is not promised
+                break  # the model does not know that the next must be another item
 
     def _items(self) -> list[dict]:
         return self.service.get(f"{self.path}/items", limit=1000)["items"]

@@ -15,6 +15,7 @@ from app.use_cases.answer_ledger import Submission
 from app.use_cases.assign_next import Ask
 from app.use_cases.change_assignment import Return
 from app.use_cases.desk import Desk
+from app.use_cases.release_expired import SWEEPER, sweep
 
 POISON = "nul \x00 byte"  # the API refuses such a name; Postgres does, too
 
@@ -126,3 +127,44 @@ async def test_two_who_are_one_get_the_same(new_job, desk):
     given = await asyncio.gather(*(desk.ask(UUID(job.id), Ask("w1", 1)) for _ in range(10)))
     assert len({next_.held[0].lease.assignment_id for next_ in given}) == 1
     assert (await job.status())["reserved"] == "1"
+
+
+async def test_the_unnamed_do_not_get_an_item_twice_at_once(new_job, desk):
+    """Nobody knows who they are, but within one request it is one worker."""
+    job = await new_job(items=2)
+    one = await desk.ask(UUID(job.id), Ask(None, 5))
+    other = await desk.ask(UUID(job.id), Ask(None, 5))
+    assert [sorted(held.key for held in next_.held) for next_ in (one, other)] == [["i1", "i2"], ["i1", "i2"]]
+
+
+async def reserved_after_sweeps(engine, clock, *jobs) -> list[str]:
+    """Sweep until nothing is left to sweep: the sweeper of another service of this run may be at it just now."""
+    for _ in range(50):
+        await sweep(engine, clock())
+        reserved = [(await job.status())["reserved"] for job in jobs]
+        if set(reserved) == {"0"}:
+            break
+        await asyncio.sleep(0.05)
+    return reserved
+
+
+async def test_a_sweep_needs_one_connection(new_job, database_url, clock):
+    engine = create_engine(database_url, connections=1)
+    jobs = [await new_job(items=1, lease_seconds=10) for _ in range(3)]
+    for job in jobs:
+        await job.next("w1")
+    clock.advance(11)
+    async with asyncio.timeout(20):
+        assert await reserved_after_sweeps(engine, clock, *jobs) == ["0", "0", "0"]
+    await engine.dispose()
+
+
+async def test_one_replica_sweeps_at_a_time(new_job, database, clock):
+    job = await new_job(items=1, lease_seconds=10)
+    await job.next("w1")
+    clock.advance(11)
+    async with database.begin() as elsewhere:
+        await elsewhere.execute(text("SELECT pg_advisory_xact_lock(:sweeper)"), {"sweeper": SWEEPER})
+        await sweep(database, clock())
+        assert (await job.status())["reserved"] == "1"
+    assert await reserved_after_sweeps(database, clock, job) == ["0"]
