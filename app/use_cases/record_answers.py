@@ -10,27 +10,17 @@ from decimal import Decimal
 import numpy as np
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.domain import DECISION_OF, AssignmentState, Decision, ItemState, Reason, Verdict
-from app.errors import (
-    AnswerConflict,
-    AssignmentUnknown,
-    BudgetExhausted,
-    FieldError,
-    InvalidInput,
-    ItemClosed,
-    ItemUnknown,
-    LabelUnknown,
-    SufficeError,
-)
+from app.domain import DECISION_OF, Decision, ItemState, Reason, Verdict
+from app.errors import AnswerConflict, BudgetExhausted, ItemClosed, SufficeError
 from app.policy.belief import State
 from app.store.answers import Answer
-from app.store.assignments import Lease
 from app.store.items import Item, Standing
 from app.store.jobs import Job
-from app.use_cases.answer_ledger import Ledger, Submission, Who, open_ledger, write_back
+from app.use_cases.answer_ledger import Ledger, Submission, open_ledger, write_back
 from app.use_cases.standing import Known, facts_of, judged, state_of
+from app.use_cases.votes import Vote, understand
 
-_FEW = 128  # answers that are recorded on the event loop: a millisecond or two
+_FEW = 128  # answers that are recorded on the event loop, where no skills are learned: a millisecond or two
 
 
 @dataclass(frozen=True)
@@ -48,37 +38,6 @@ class Recorded:
     reason: Reason
 
 
-@dataclass(frozen=True)
-class _Vote:
-    """A submission that has been understood."""
-
-    item: Item
-    worker: str | None
-    lease: Lease | None
-    label: int
-    price: Decimal
-
-    @property
-    def who(self) -> Who:
-        """What tells this vote from others."""
-        if self.worker is not None:
-            return self.item.item_id, self.worker
-        assert self.lease is not None  # noqa: S101  an unnamed worker answers under an assignment only
-        return self.lease.assignment_id
-
-    @property
-    def leased(self) -> bool:
-        return self.lease is not None and self.lease.state is AssignmentState.LIVE
-
-    @property
-    def late(self) -> bool:
-        return self.lease is not None and self.lease.state is AssignmentState.EXPIRED
-
-    @property
-    def cost(self) -> Decimal:
-        return self.lease.cost if self.lease is not None and self.leased else self.item.cost * self.price
-
-
 Outcome = Recorded | SufficeError
 
 
@@ -89,7 +48,7 @@ async def record_answers(
     ledger = await open_ledger(connection, job, [submission for one in sent for submission in one], now)
     order = _spread_out(ledger, sent)
     submissions = [submission for sender in order for submission in sent[sender]]
-    if len(submissions) <= _FEW:
+    if len(submissions) <= _FEW and not ledger.newcomer.size:
         outcomes = iter(_record_all(ledger, submissions))
     else:
         outcomes = iter(await asyncio.to_thread(_record_all, ledger, submissions))
@@ -118,7 +77,7 @@ def _record_all(ledger: Ledger, submissions: Sequence[Submission]) -> list[Outco
     run = _Run(ledger)
     for position, submission in enumerate(submissions):
         try:
-            vote = _understand(ledger, submission)
+            vote = understand(ledger, submission)
             if run.touches(vote):
                 outcomes |= run.settle()
                 run, vote = _Run(ledger), replace(vote, item=ledger.items[vote.item.item_id])
@@ -134,48 +93,7 @@ def _record_all(ledger: Ledger, submissions: Sequence[Submission]) -> list[Outco
     return [outcomes[position] for position in range(len(submissions))]
 
 
-def _understand(ledger: Ledger, submission: Submission) -> _Vote:
-    item, worker, lease = _locate(ledger, submission)
-    labels = ledger.job.rules.labels
-    if submission.label not in labels:
-        choices = ", ".join(repr(label) for label in labels[:20])
-        raise LabelUnknown(
-            f"{submission.label!r} is not a label of this job",
-            errors=(FieldError(f"{submission.pointer}/label", f"Must be one of {choices}"),),
-        )
-    return _Vote(item, worker, lease, labels.index(submission.label), ledger.price_of(worker))
-
-
-def _locate(ledger: Ledger, submission: Submission) -> tuple[Item, str | None, Lease | None]:
-    if submission.assignment is not None:
-        lease = ledger.leases.get(submission.number or 0)
-        if lease is None:
-            raise AssignmentUnknown(
-                f"The job has no assignment {submission.assignment!r}",
-                errors=(FieldError(f"{submission.pointer}/assignment", "Must be the id of an assignment of this job"),),
-            )
-        _refuse_other_names(submission, ledger.items[lease.item_id], lease)
-        return ledger.items[lease.item_id], lease.worker, lease
-    item_id = ledger.item_ids.get(submission.item or "")
-    if item_id is None:
-        raise ItemUnknown(
-            f"The job has no item {submission.item!r}",
-            errors=(FieldError(f"{submission.pointer}/item", "Must be the key of an item of this job"),),
-        )
-    return ledger.items[item_id], submission.worker, ledger.leases_of.get((item_id, submission.worker))
-
-
-def _refuse_other_names(submission: Submission, item: Item, lease: Lease) -> None:
-    """Item and worker may be named beside the assignment, but then they must be its own."""
-    for name, said, actual in (("item", submission.item, item.key), ("worker", submission.worker, lease.worker)):
-        if said is not None and said != actual:
-            raise InvalidInput(
-                f"Assignment {submission.assignment!r} is not of {name} {said!r}",
-                errors=(FieldError(f"{submission.pointer}/{name}", f"Must be {actual!r}, or left out"),),
-            )
-
-
-def _repeat(job: Job, vote: _Vote, given: Answer) -> Recorded:
+def _repeat(job: Job, vote: Vote, given: Answer) -> Recorded:
     """The same answer gets the same result; another one is refused."""
     if given.label == vote.label:
         return _told(job, vote.item, given, duplicate=True)
@@ -186,7 +104,7 @@ def _repeat(job: Job, vote: _Vote, given: Answer) -> Recorded:
     )
 
 
-def _pay(ledger: Ledger, vote: _Vote) -> None:
+def _pay(ledger: Ledger, vote: Vote) -> None:
     """Turn a reservation into expense, or spend at once where the item is open and the budget covers it."""
     cost = vote.cost
     if vote.leased:
@@ -212,15 +130,15 @@ class _Run:
     """Votes that are paid for and do not touch each other, so that they can be learned from together."""
 
     ledger: Ledger
-    votes: dict[int, _Vote] = field(default_factory=dict)  # by the position among the submissions
+    votes: dict[int, Vote] = field(default_factory=dict)  # by the position among the submissions
     items: set[int] = field(default_factory=set)
     scored: set[str | None] = field(default_factory=set)
 
-    def touches(self, vote: _Vote) -> bool:
+    def touches(self, vote: Vote) -> bool:
         """It is about the same item, or by a worker whom the end of an item of this run would teach us about."""
         return vote.item.item_id in self.items or vote.worker in self.scored
 
-    def add(self, position: int, vote: _Vote) -> None:
+    def add(self, position: int, vote: Vote) -> None:
         self.votes[position] = vote
         self.items.add(vote.item.item_id)
         if self.ledger.job.rules.worker_model.scores_finished_items and vote.worker is not None:
@@ -245,7 +163,7 @@ class _Run:
         return told
 
 
-def _learn(ledger: Ledger, votes: Sequence[_Vote]) -> State:
+def _learn(ledger: Ledger, votes: Sequence[Vote]) -> State:
     """The items' state after these votes, and what the ledger knows of their workers; one worker's votes in turn."""
     engine = ledger.job.engine
     pieces = []
@@ -260,9 +178,9 @@ def _learn(ledger: Ledger, votes: Sequence[_Vote]) -> State:
     return State(*(np.concatenate([getattr(piece, name) for piece in pieces]) for name in ("votes", "evidence")))
 
 
-def _without_repeated_workers(votes: Sequence[_Vote]) -> list[list[_Vote]]:
+def _without_repeated_workers(votes: Sequence[Vote]) -> list[list[Vote]]:
     """Cut where a worker comes again."""
-    pieces: list[list[_Vote]] = [[]]
+    pieces: list[list[Vote]] = [[]]
     workers: set[str | None] = set()
     for vote in votes:
         if vote.worker in workers:
@@ -281,7 +199,7 @@ def _kept_closed(item: Item, before: Standing, verdict: Verdict) -> tuple[Item, 
     return replace(item, standing=standing), Verdict(DECISION_OF[before.state], before.reason, before.label)
 
 
-def _enter(ledger: Ledger, vote: _Vote, item: Item, answer: Answer) -> None:
+def _enter(ledger: Ledger, vote: Vote, item: Item, answer: Answer) -> None:
     """Into the ledger, with the job's counters in step."""
     before, after = vote.item.standing, item.standing
     ledger.progress += after.progress - before.progress
@@ -305,7 +223,7 @@ def _score_workers(ledger: Ledger, item_id: int, label: int) -> None:
         ledger.learn_skill(answer.worker, model.score(skill, np.array([answer.label == label]))[0])
 
 
-def _answer(ledger: Ledger, vote: _Vote, after: Item, verdict: Verdict, number: int) -> Answer:
+def _answer(ledger: Ledger, vote: Vote, after: Item, verdict: Verdict, number: int) -> Answer:
     return Answer(
         answer_id=number,
         item_id=after.item_id,
