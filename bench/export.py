@@ -3,19 +3,13 @@
 import argparse
 import asyncio
 import http.client
-import os
-import subprocess
-import sys
 import tempfile
-import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from uuid import UUID, uuid4
 
 import asyncpg
-import psutil
+from harness.serving import MemoryWatch, the_service
 
 from app.policy.rules import Rules
 from app.store.database import migrate
@@ -65,20 +59,6 @@ async def seconds_of_copy(url: str, job: UUID) -> float:
     return elapsed
 
 
-@contextmanager
-def server(url: str) -> Iterator[tuple[int, psutil.Process]]:
-    """The service as a process of its own, so that its memory is nobody else's."""
-    script = Path(sys.executable).parent / "suffice"
-    settings = os.environ | {"DATABASE_URL": url, "SUFFICE_PORT": "0", "SUFFICE_LOG_LEVEL": "error"}
-    process = subprocess.Popen([script, "serve"], env=settings, stdout=subprocess.PIPE, text=True)  # noqa: S603
-    try:
-        assert process.stdout is not None  # noqa: S101  it is a pipe
-        yield int(process.stdout.readline().rpartition(":")[2]), psutil.Process(process.pid)
-    finally:
-        process.terminate()
-        process.wait()
-
-
 def read_all(port: int, job: UUID, media: str) -> tuple[float, int]:
     """Seconds and bytes of an export."""
     connection = http.client.HTTPConnection("127.0.0.1", port)
@@ -92,41 +72,23 @@ def read_all(port: int, job: UUID, media: str) -> tuple[float, int]:
     return time.perf_counter() - started, size
 
 
-@contextmanager
-def memory(process: psutil.Process) -> Iterator[list[int]]:
-    """The process's resident bytes, looked at all the while, also when no byte comes from it."""
-    seen, done = [process.memory_info().rss], threading.Event()
-
-    def look() -> None:
-        while not done.wait(0.02):
-            seen.append(process.memory_info().rss)
-
-    looking = threading.Thread(target=look)
-    looking.start()
-    try:
-        yield seen
-    finally:
-        done.set()
-        looking.join()
-
-
 def main() -> None:
     arguments = argparse.ArgumentParser(description=__doc__)
     arguments.add_argument("--items", type=int, default=1_000_000)
     items = arguments.parse_args().items
-    with tempfile.TemporaryDirectory() as folder, embedded_postgres(Path(folder)) as url:
+    with tempfile.TemporaryDirectory() as folder, embedded_postgres(Path(folder) / "data") as url:
         migrate(url)
         small, large = asyncio.run(fill(url, 1000)), asyncio.run(fill(url, items))
-        with server(url) as (port, process):
+        with the_service(url, Path(folder)) as server:
             for name, media in FORMS.items():
-                read_all(port, small, media)  # what is loaded once is not the export's
+                read_all(server.port, small, media)  # what is loaded once is not the export's
                 copying = asyncio.run(seconds_of_copy(url, large))
-                with memory(process) as resident:
-                    seconds, size = read_all(port, large, media)
+                with MemoryWatch(server.process) as memory:
+                    seconds, size = read_all(server.port, large, media)
                 print(
                     f"{name:8} {items:9,} rows  {seconds:6.2f} s  {items / seconds:8,.0f} rows/s  "
                     f"{size / MEGABYTE:6.1f} MiB  {seconds / copying:5.2f} times COPY ({copying:.2f} s)  "
-                    f"memory {resident[0] / MEGABYTE:.0f} MiB, at most {(max(resident) - resident[0]) / MEGABYTE:+.1f}"
+                    f"memory {memory.before / MEGABYTE:.0f} MiB, at most {memory.growth:+.1f}"
                 )
 
 

@@ -7,20 +7,14 @@ all the time, as `next` does.
 
 import argparse
 import asyncio
-import os
-import re
-import subprocess
-import sys
 import tempfile
-import threading
 import time
-from collections.abc import AsyncIterator, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import asyncpg
 import httpx
-import psutil
+from harness.serving import MemoryWatch, the_service
 
 from app.store.database import migrate
 from app.store.embedded import embedded_postgres
@@ -30,40 +24,6 @@ COLUMNS = (
     "in_flight, label, confidence, progress, reason"
 )
 LOCK = "SELECT FROM job WHERE job_id = $1 FOR NO KEY UPDATE"
-
-
-@contextmanager
-def served(url: str) -> Iterator[tuple[str, psutil.Process]]:
-    """The address and the process of the service."""
-    environment = os.environ | {"DATABASE_URL": url, "SUFFICE_PORT": "0", "SUFFICE_LOG_LEVEL": "info"}
-    command = [str(Path(sys.executable).parent / "suffice"), "serve"]
-    server = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)  # noqa: S603
-    assert server.stdout is not None  # noqa: S101
-    address = next(found[0] for line in server.stdout if (found := re.search(r"http://127\S+", line)))
-    threading.Thread(target=server.stdout.read, daemon=True).start()
-    try:
-        yield address, psutil.Process(server.pid)
-    finally:
-        server.terminate()
-        server.wait()
-
-
-class Watch(threading.Thread):
-    """The most memory that the service took, above what it had before."""
-
-    def __init__(self, process: psutil.Process) -> None:
-        super().__init__(daemon=True)
-        self.process = process
-        self.before = self.peak = process.memory_info().rss
-        self.done = threading.Event()
-
-    def run(self) -> None:
-        while not self.done.wait(0.05):
-            self.peak = max(self.peak, self.process.memory_info().rss)
-
-    @property
-    def growth(self) -> float:
-        return (self.peak - self.before) / 2**20
 
 
 async def longest_wait(url: str, job: str, done: asyncio.Event) -> float:
@@ -132,17 +92,13 @@ def main() -> None:
         migrate(url)
         source = Path(name) / "items.ndjson"
         write_items(source, items)
-        with served(url) as (address, process):
-            httpx.get(f"{address}/readyz")
-            watch = Watch(process)
-            watch.start()
-            job, elapsed, locked = asyncio.run(imported(address, url, source))
-            watch.done.set()
+        with the_service(url, Path(name)) as server, MemoryWatch(server.process) as memory:
+            job, elapsed, locked = asyncio.run(imported(server.url, url, source))
         seconds = asyncio.run(copied(url, job, Path(name)))
     form = min(seconds, key=seconds.__getitem__)
     print(f"{items} items in {elapsed:.1f} s: {items / elapsed:.0f}/s; COPY ({form}) in {seconds[form]:.1f} s")
     print(f"import rate / COPY rate {seconds[form] / elapsed:.2f} (goal: at least 0.3)")
-    print(f"memory of the service grew by {watch.growth:.0f} MiB at most")
+    print(f"memory of the service grew by {memory.growth:.0f} MiB at most")
     print(f"the job's lock was out of reach for {locked * 1000:.0f} ms at most")
 
 

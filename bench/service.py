@@ -12,8 +12,8 @@ from pathlib import Path
 from statistics import median
 
 import httpx
-from load import Measured, drive, request
-from serving import Server, serving
+from harness.load import Measured, drive, request
+from harness.serving import Server, serving, the_service
 
 from app.store.database import migrate
 from app.store.embedded import embedded_postgres
@@ -130,7 +130,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name, embedded_postgres(Path(name) / "data") as url:
         migrate(url)
         folder = Path(name)
-        with serving("app.main:create_app", folder, factory=True, DATABASE_URL=url) as service:
+        with the_service(url, folder) as service:
             idle_app(folder, service)
             with serving("idle:app", folder) as idle:
                 rates = {}

@@ -4,11 +4,13 @@ import os
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Self
 
 import httpx
 import psutil
@@ -22,6 +24,40 @@ class Server:
     @property
     def url(self) -> str:
         return f"http://127.0.0.1:{self.port}"
+
+
+class MemoryWatch(threading.Thread):
+    """The most memory that a process took meanwhile, above what it had before."""
+
+    def __init__(self, process: psutil.Process) -> None:
+        super().__init__(daemon=True)
+        self.process = process
+        self.before = self.peak = process.memory_info().rss
+        self.done = threading.Event()
+
+    def run(self) -> None:
+        while not self.done.wait(0.05):
+            self.peak = max(self.peak, self.process.memory_info().rss)
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.done.set()
+        self.join()
+
+    @property
+    def growth(self) -> float:
+        """In MiB."""
+        return (self.peak - self.before) / 2**20
+
+
+@contextmanager
+def the_service(url: str, folder: Path) -> Iterator[Server]:
+    """Suffice on this database, with one process and its usual settings."""
+    with serving("app.main:create_app", folder, factory=True, DATABASE_URL=url) as server:
+        yield server
 
 
 @contextmanager
