@@ -21,7 +21,6 @@ from app.use_cases.record_answers import Outcome, record_answers
 from app.use_cases.release_expired import release_expired
 
 _MOST = 1000  # answers, asks and changes in one transaction
-_HALF = 64  # requests; fewer are never parted
 _CROWD = 8  # requests served together: who was just answered will soon be back ...
 _BREATH = 0.002  # seconds ... and to wait so long for them saves a transaction for the quickest one alone
 
@@ -93,14 +92,10 @@ class Desk:
         del self._queues[job_id]
 
     def _next_in(self, job_id: UUID) -> list[_Waiting]:
-        """Those at the head of the queue, without those who have left.
-
-        Of a long queue one half: while it is in the database, the other half can be read, and answered thereafter.
-        """
+        """Those at the head of the queue, without those who have left."""
         queue, weight = self._queues[job_id], 0
-        most = max(_HALF, len(queue) // 2)
         together: list[_Waiting] = []
-        while queue and len(together) < most and (not together or weight + queue[0].weight <= _MOST):
+        while queue and (not together or weight + queue[0].weight <= _MOST):
             waiting = queue.popleft()
             if not waiting.outcome.done():
                 together.append(waiting)
