@@ -104,7 +104,7 @@ class ResultSet:
         assert self.fitted is not None  # noqa: S101  as the caller knows
         rows = np.asarray(numbers, dtype=np.intp) - 1
         labels, chances = self.fitted.labels[rows], self.fitted.chances[rows]
-        return labels.tolist(), _confidences(labels, chances, np.asarray(votes)).tolist()
+        return labels.tolist(), _confidences(labels, chances, np.asarray(votes).reshape(chances.shape)).tolist()
 
 
 async def open_results(

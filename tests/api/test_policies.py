@@ -128,6 +128,16 @@ async def test_results_can_be_labeled_by_another_aggregation(new_job, client):
     assert (await client.get(f"{job.path}/results", params={"aggregation": "magic"})).status_code == 422
 
 
+@pytest.mark.parametrize("form", ["application/json", "text/csv"])
+async def test_no_results_are_labeled_by_any_aggregation(new_job, client, form):
+    """A state in which no item is gives an empty set, not a failure, by a fit as by votes."""
+    job = await new_job(items=2)
+    query = {"aggregation": "dawid-skene", "state": "given_up"}
+    response = await client.get(f"{job.path}/results", params=query, headers={"Accept": form})
+    assert response.status_code == 200, response.text
+    assert "i1" not in response.text
+
+
 async def test_an_item_prior_counts_as_evidence(new_job, client):
     """Two items with one vote each; the one whose prior agrees is surer."""
     job = await new_job(requirement={"kind": "posterior", "min_probability": 0.9})
