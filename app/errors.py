@@ -142,6 +142,7 @@ class RequestTimeout(SufficeError):
     """The body of the request did not arrive in time."""
 
     status, code = 408, "request-timeout"
+    headers: ClassVar[dict[str, str]] = {"Connection": "close"}
 
 
 class TooLarge(SufficeError):
@@ -166,9 +167,11 @@ class TooSlow(SufficeError):
     """The service could not answer in time."""
 
     status, code = 503, "too-slow"
+    headers: ClassVar[dict[str, str]] = {"Retry-After": "1"}
 
 
 class Unavailable(SufficeError):
     """The service cannot reach its database."""
 
     status, code = 503, "unavailable"
+    headers: ClassVar[dict[str, str]] = {"Retry-After": "1"}

@@ -16,8 +16,6 @@ from app.errors import (
     JobUnknown,
     LabelUnknown,
     SufficeError,
-    TooLarge,
-    Unavailable,
 )
 from app.use_cases.answer_ledger import Submission
 from app.use_cases.record_answers import Recorded
@@ -33,8 +31,7 @@ _REFUSALS = documented(
     BudgetExhausted,
     InvalidInput,
     LabelUnknown,
-    TooLarge,
-    Unavailable,
+    body=True,
 )
 
 

@@ -11,7 +11,7 @@ from app.api.next import seen
 from app.api.problems import documented
 from app.api.schemas import AssignmentSeen, AssignmentsOut, ExtendIn
 from app.domain import AssignmentState
-from app.errors import AssignmentEnded, AssignmentUnknown, InvalidInput, JobUnknown, LeaseExpired, TooLarge, Unavailable
+from app.errors import AssignmentEnded, AssignmentUnknown, InvalidInput, JobUnknown, LeaseExpired
 from app.policy.text import Key
 from app.store.assignments import HeldLease
 from app.use_cases.answer_ledger import assignment_number
@@ -20,9 +20,7 @@ from app.use_cases.read_assignments import read_assignments
 
 router = APIRouter(prefix="/v1/jobs/{job}/assignments", tags=["work"])
 
-_REFUSALS = documented(
-    JobUnknown, AssignmentUnknown, LeaseExpired, AssignmentEnded, InvalidInput, TooLarge, Unavailable
-)
+_REFUSALS = (JobUnknown, AssignmentUnknown, LeaseExpired, AssignmentEnded, InvalidInput)
 
 
 async def _number(
@@ -39,7 +37,7 @@ async def _number(
 Number = Annotated[int, Depends(_number)]
 
 
-@router.get("", summary="List assignments", responses=documented(JobUnknown, InvalidInput, Unavailable))
+@router.get("", summary="List assignments", responses=documented(JobUnknown, InvalidInput))
 async def get_assignments(
     job_id: JobId,
     database: Database,
@@ -54,7 +52,7 @@ async def get_assignments(
     return AssignmentsOut(assignments=[_shown(held) for held in page.held], next_cursor=following)
 
 
-@router.post("/{assignment}/extend", summary="Hold an assignment longer", responses=_REFUSALS)
+@router.post("/{assignment}/extend", summary="Hold an assignment longer", responses=documented(*_REFUSALS, body=True))
 async def post_extend(
     job_id: JobId, number: Number, desk: AtDesk, body: Annotated[ExtendIn | None, Body()] = None
 ) -> AssignmentSeen:
@@ -63,13 +61,13 @@ async def post_extend(
     return _shown(await desk.change(job_id, Extend(number, duration)))
 
 
-@router.post("/{assignment}/release", summary="Give an assignment back", responses=_REFUSALS)
+@router.post("/{assignment}/release", summary="Give an assignment back", responses=documented(*_REFUSALS))
 async def post_release(job_id: JobId, number: Number, desk: AtDesk) -> AssignmentSeen:
     """Use it when the worker leaves: the money returns at once, and the item is free for anybody, this worker too."""
     return _shown(await desk.change(job_id, Return(number, AssignmentState.RELEASED)))
 
 
-@router.post("/{assignment}/skip", summary="Skip an assignment", responses=_REFUSALS)
+@router.post("/{assignment}/skip", summary="Skip an assignment", responses=documented(*_REFUSALS))
 async def post_skip(job_id: JobId, number: Number, desk: AtDesk) -> AssignmentSeen:
     """Use it when the worker cannot answer this item: the money returns, and the item is not offered to them again."""
     return _shown(await desk.change(job_id, Return(number, AssignmentState.SKIPPED)))

@@ -28,7 +28,7 @@ async def healthz() -> Health:
     return Health()
 
 
-@router.get("/readyz", summary="Can it take requests?", responses=documented(Unavailable))
+@router.get("/readyz", summary="Can it take requests?", responses=documented())
 async def readyz(database: Database) -> Readiness:
     """For a load balancer: send requests only while this answers 200. It checks the database and its migrations."""
     found, expected = await current_revision(database), head_revision()

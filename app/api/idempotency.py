@@ -6,7 +6,7 @@ from typing import Annotated
 from uuid import UUID
 
 from fastapi import Header, Response
-from pydantic import AfterValidator
+from pydantic import AfterValidator, WithJsonSchema
 from pydantic_core import PydanticCustomError
 from starlette.requests import Request
 
@@ -23,8 +23,10 @@ def _printable(key: str) -> str:
     return key
 
 
+_SCHEMA = {"type": "string", "minLength": 1, "maxLength": _LONGEST, "pattern": "^[ -~]*$"}
+
 IdempotencyKey = Annotated[
-    Annotated[str, AfterValidator(_printable)] | None,
+    Annotated[str, AfterValidator(_printable), WithJsonSchema(_SCHEMA)] | None,
     Header(
         alias="Idempotency-Key",
         description="Your own name for this request, 1 to 255 printable ASCII characters. Sent again with the same key "
@@ -32,6 +34,12 @@ IdempotencyKey = Annotated[
         "`Idempotency-Replayed: true`. Kept for a day; a refused request leaves its key free",
     ),
 ]
+REPLAYED = {
+    "Idempotency-Replayed": {
+        "description": "`true` where this is the response to an earlier request of the same key",
+        "schema": {"type": "string", "const": "true"},
+    }
+}
 
 
 class RequestDigest:

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Path, Query, Request, Response
 
 from app.api.cursors import Cursor, Limit, after_number, cursor_of
 from app.api.dependencies import Database, JobId, Time
-from app.api.idempotency import IdempotencyKey, response_of
+from app.api.idempotency import REPLAYED, IdempotencyKey, response_of
 from app.api.item_files import Imports, reader_for, spooled
 from app.api.problems import documented
 from app.api.schemas import (
@@ -30,8 +30,6 @@ from app.errors import (
     ItemUnknown,
     JobUnknown,
     LabelUnknown,
-    TooLarge,
-    Unavailable,
     UnsupportedMediaType,
 )
 from app.store.items import Item
@@ -64,16 +62,18 @@ _BODY = {
     status_code=201,
     summary="Add items",
     response_model=ItemsAdded,
-    responses=documented(
-        JobUnknown,
-        ItemConflict,
-        IdempotencyConflict,
-        InvalidInput,
-        LabelUnknown,
-        TooLarge,
-        UnsupportedMediaType,
-        Unavailable,
-    ),
+    responses={
+        HTTPStatus.CREATED.value: {"headers": REPLAYED},
+        **documented(
+            JobUnknown,
+            ItemConflict,
+            IdempotencyConflict,
+            InvalidInput,
+            LabelUnknown,
+            UnsupportedMediaType,
+            body=True,
+        ),
+    },
     openapi_extra={"requestBody": _BODY},
 )
 async def post_items(
@@ -102,7 +102,7 @@ def _told(done: Added) -> Reply:
     return Reply(status=HTTPStatus.CREATED, headers={}, body=body.model_dump_json())
 
 
-@router.get("", summary="List items", responses=documented(JobUnknown, InvalidInput, Unavailable))
+@router.get("", summary="List items", responses=documented(JobUnknown, InvalidInput))
 async def get_items(
     job_id: JobId,
     database: Database,
@@ -119,7 +119,7 @@ async def get_items(
 @router.get(
     "/{key:path}",  # keys may have slashes
     summary="Tell the story of an item",
-    responses=documented(JobUnknown, ItemUnknown, InvalidInput, Unavailable),
+    responses=documented(JobUnknown, ItemUnknown, InvalidInput),
 )
 async def get_item(
     job_id: JobId,

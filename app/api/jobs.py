@@ -9,11 +9,11 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.api.cursors import Cursor, Limit, after_job, cursor_of
 from app.api.dependencies import Database, JobId, Time
-from app.api.idempotency import IdempotencyKey, keyed_request, response_of
+from app.api.idempotency import REPLAYED, IdempotencyKey, keyed_request, response_of
 from app.api.problems import documented
 from app.api.schemas import ItemCounts, JobChanges, JobIn, JobOut, JobsOut
 from app.api.time_limit import take_your_time
-from app.errors import BudgetBelowCommitted, IdempotencyConflict, InvalidInput, JobUnknown, TooLarge, Unavailable
+from app.errors import BudgetBelowCommitted, IdempotencyConflict, InvalidInput, JobUnknown
 from app.policy.rules import Rules
 from app.store.jobs import Job
 from app.store.responses import NO_JOB, Reply
@@ -25,13 +25,15 @@ from app.use_cases.read_job import read_job
 
 router = APIRouter(prefix="/v1/jobs", tags=["jobs"])
 
+_LOCATION = {"Location": {"description": "The job's address", "schema": {"type": "string"}, "required": True}}
+
 
 @router.post(
     "",
     status_code=201,
     summary="Create a job",
     response_model=JobOut,
-    responses=documented(IdempotencyConflict, InvalidInput, TooLarge, Unavailable),
+    responses={201: {"headers": _LOCATION | REPLAYED}, **documented(IdempotencyConflict, InvalidInput, body=True)},
 )
 async def post_job(
     body: JobIn, request: Request, database: Database, clock: Time, key: IdempotencyKey = None
@@ -61,7 +63,7 @@ async def _create(connection: AsyncConnection, body: JobIn, now: datetime) -> Re
     return Reply(status=201, headers={"Location": f"/v1/jobs/{job.job_id}"}, body=_shown(job).model_dump_json())
 
 
-@router.get("", summary="List jobs", responses=documented(InvalidInput, Unavailable))
+@router.get("", summary="List jobs", responses=documented(InvalidInput))
 async def get_jobs(database: Database, cursor: Cursor = None, limit: Limit = 100) -> JobsOut:
     """Find a job again, newest first; each with the same status that its own address gives."""
     page = await list_jobs(database, after=after_job(cursor), most=limit)
@@ -69,7 +71,7 @@ async def get_jobs(database: Database, cursor: Cursor = None, limit: Limit = 100
     return JobsOut(jobs=[_shown(job) for job in page.jobs], next_cursor=following)
 
 
-@router.get("/{job}", summary="See how a job stands", responses=documented(JobUnknown, InvalidInput, Unavailable))
+@router.get("/{job}", summary="See how a job stands", responses=documented(JobUnknown, InvalidInput))
 async def get_job(job_id: JobId, database: Database) -> JobOut:
     """Use it to watch a job: what was spent and reserved, how many items are done, how complete the rest is.
 
@@ -81,7 +83,7 @@ async def get_job(job_id: JobId, database: Database) -> JobOut:
 @router.patch(
     "/{job}",
     summary="Change a job",
-    responses=documented(JobUnknown, BudgetBelowCommitted, InvalidInput, TooLarge, Unavailable),
+    responses=documented(JobUnknown, BudgetBelowCommitted, InvalidInput, body=True),
 )
 async def patch_job(job_id: JobId, body: JobChanges, request: Request, database: Database, clock: Time) -> JobOut:
     """Rename a job, give it more money or less, let leases last longer, or move the bar. What you leave out stays.
@@ -94,21 +96,19 @@ async def patch_job(job_id: JobId, body: JobChanges, request: Request, database:
     return _shown(await change_job(database, job_id, _changes(body), clock))
 
 
-@router.post("/{job}/pause", summary="Pause a job", responses=documented(JobUnknown, InvalidInput, Unavailable))
+@router.post("/{job}/pause", summary="Pause a job", responses=documented(JobUnknown, InvalidInput))
 async def post_pause(job_id: JobId, database: Database) -> JobOut:
     """Hand out nothing more for now: `next` says `stop`, `job-paused`. What is out may still be answered."""
     return _shown(await pause_job(database, job_id, paused=True))
 
 
-@router.post("/{job}/resume", summary="Resume a job", responses=documented(JobUnknown, InvalidInput, Unavailable))
+@router.post("/{job}/resume", summary="Resume a job", responses=documented(JobUnknown, InvalidInput))
 async def post_resume(job_id: JobId, database: Database) -> JobOut:
     """Go on with a paused job. Resuming one that runs changes nothing."""
     return _shown(await pause_job(database, job_id, paused=False))
 
 
-@router.delete(
-    "/{job}", status_code=204, summary="Delete a job", responses=documented(JobUnknown, InvalidInput, Unavailable)
-)
+@router.delete("/{job}", status_code=204, summary="Delete a job", responses=documented(JobUnknown, InvalidInput))
 async def delete_job(job_id: JobId, request: Request, database: Database) -> None:
     """Remove a job for good, with its items, assignments and answers. There is no way back: export results first."""
     take_your_time(request)

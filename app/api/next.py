@@ -8,18 +8,20 @@ from app.api.dependencies import AtDesk, JobId
 from app.api.direct import DirectRoute, respond_with
 from app.api.problems import documented
 from app.api.schemas import AssignmentOut, NextIn, NextOut, ReasonOut, Why
-from app.errors import InvalidInput, JobUnknown, TooLarge, Unavailable
+from app.errors import InvalidInput, JobUnknown
 from app.store.assignments import HeldLease
 from app.use_cases.assign_next import Ask
 
 router = APIRouter(prefix="/v1/jobs/{job}/next", tags=["work"], route_class=DirectRoute)
+
+_RETRY_AFTER = {"Retry-After": {"description": "Seconds, with `wait`", "schema": {"type": "integer", "minimum": 1}}}
 
 
 @router.post(
     "",
     summary="Get the next items for a worker",
     response_model=NextOut,
-    responses=documented(JobUnknown, InvalidInput, TooLarge, Unavailable),
+    responses={200: {"headers": _RETRY_AFTER}, **documented(JobUnknown, InvalidInput, body=True)},
 )
 async def post_next(job_id: JobId, desk: AtDesk, body: Annotated[NextIn | None, Body()] = None) -> Response:
     """Call it when a worker is ready. Each assignment is a lease with its money reserved until `expires_at`.

@@ -11,7 +11,7 @@ from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 
 from app.api.schemas import FieldProblem, Problem
-from app.errors import FieldError, InvalidInput, SufficeError, TooLarge, Unavailable
+from app.errors import FieldError, InvalidInput, RequestTimeout, SufficeError, TooLarge, TooSlow, Unavailable
 from app.store.database import LOST, is_lost
 
 log = structlog.get_logger()
@@ -48,18 +48,26 @@ def install(app: FastAPI) -> None:
         app.add_exception_handler(perhaps_lost, _database)
 
 
-def documented(*errors: type[SufficeError]) -> dict[int | str, dict[str, Any]]:
-    """What an operation's OpenAPI entry says of the errors it may answer with."""
+def documented(*errors: type[SufficeError], body: bool = False) -> dict[int | str, dict[str, Any]]:
+    """What an operation's OpenAPI entry says of the errors it may answer with.
+
+    Whatever asks the database may find it away or slow, and whatever reads a body may find it late or large: endpoints
+    name only what is their own.
+    """
+    everywhere = (RequestTimeout, TooLarge, TooSlow, Unavailable) if body else (TooSlow, Unavailable)
     by_status: dict[int | str, list[type[SufficeError]]] = {}
-    for error in errors:
+    for error in (*errors, *everywhere):
         by_status.setdefault(error.status, []).append(error)
+    return {status: _described(by_status[status]) for status in sorted(by_status)}
+
+
+def _described(same: Sequence[type[SufficeError]]) -> dict[str, Any]:
+    names = sorted({name for error in same for name in error.headers})
+    headers = {name: {"schema": {"type": "string"}, "required": all(name in e.headers for e in same)} for name in names}
     return {
-        status: {
-            "description": " · ".join(f"`{error.code}` {error.title()}" for error in same),
-            "content": {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}},
-        }
-        for status, same in by_status.items()
-    }
+        "description": " · ".join(f"`{error.code}` {error.title()}" for error in same),
+        "content": {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}},
+    } | ({"headers": headers} if headers else {})
 
 
 async def _known(request: Request, error: Exception) -> ProblemResponse:
@@ -100,9 +108,8 @@ async def _database(request: Request, error: Exception) -> ProblemResponse:
     if not is_lost(error):
         raise error
     log.warning("database unavailable", error=str(error).splitlines()[0] if str(error) else type(error).__name__)
-    return respond(
-        request, Unavailable("The database does not answer at the moment; send the request again"), {"Retry-After": "1"}
-    )
+    away = Unavailable("The database does not answer at the moment; send the request again")
+    return respond(request, away, away.headers)
 
 
 def _field_error(error: dict[str, Any], body: Any) -> FieldError:  # noqa: ANN401  whatever was sent

@@ -18,7 +18,7 @@ from app.api.problems import documented
 from app.api.schemas import ResultOut, ResultsOut
 from app.api.tables import comma_separated, ndjson, objects
 from app.domain import ItemState
-from app.errors import FieldError, InvalidInput, JobUnknown, NotAcceptable, Unavailable
+from app.errors import FieldError, InvalidInput, JobUnknown, NotAcceptable
 from app.policy.aggregation import AnyAggregation
 from app.use_cases.read_results import Results, ResultSet, open_results
 
@@ -70,7 +70,7 @@ _DOCUMENTED: dict[int | str, dict[str, Any]] = {
             "application/vnd.apache.parquet": {"schema": {"type": "string", "format": "binary"}},
         },
     },
-    **documented(JobUnknown, NotAcceptable, InvalidInput, Unavailable),
+    **documented(JobUnknown, NotAcceptable, InvalidInput),
 }
 
 

@@ -58,10 +58,10 @@ class TimeLimit:
 
     def _refusal(self, scope: Scope, *, waits_for_body: bool) -> ProblemResponse:
         if waits_for_body:
-            error = RequestTimeout(f"Nothing more of the body has come for {self.seconds:g} seconds")
-            return respond(Request(scope), error, {"Connection": "close"})
-        detail = f"There was no answer within {self.seconds:g} seconds; send the request again"
-        return respond(Request(scope), TooSlow(detail), {"Retry-After": "1"})
+            late = RequestTimeout(f"Nothing more of the body has come for {self.seconds:g} seconds")
+            return respond(Request(scope), late, late.headers)
+        slow = TooSlow(f"There was no answer within {self.seconds:g} seconds; send the request again")
+        return respond(Request(scope), slow, slow.headers)
 
 
 def _is_whole(start: Message) -> bool:

@@ -8,13 +8,13 @@ from app.api.cursors import Cursor, Limit, after_name, cursor_of
 from app.api.dependencies import Database, JobId
 from app.api.problems import documented
 from app.api.schemas import MOST_WORKERS, WORKERS_EXAMPLE, WorkerIn, WorkerOut, WorkersOut, WorkersRegistered
-from app.errors import InvalidInput, JobUnknown, TooLarge, Unavailable
+from app.errors import InvalidInput, JobUnknown
 from app.use_cases.manage_workers import list_workers, register_workers
 
 router = APIRouter(prefix="/v1/jobs/{job}/workers", tags=["workers"])
 
 
-@router.post("", summary="Register workers", responses=documented(JobUnknown, InvalidInput, TooLarge, Unavailable))
+@router.post("", summary="Register workers", responses=documented(JobUnknown, InvalidInput, body=True))
 async def post_workers(
     job_id: JobId,
     body: Annotated[list[WorkerIn], Body(min_length=1, max_length=MOST_WORKERS, examples=[WORKERS_EXAMPLE])],
@@ -30,7 +30,7 @@ async def post_workers(
     return WorkersRegistered(registered=len(prices))
 
 
-@router.get("", summary="List workers", responses=documented(JobUnknown, InvalidInput, Unavailable))
+@router.get("", summary="List workers", responses=documented(JobUnknown, InvalidInput))
 async def get_workers(job_id: JobId, database: Database, cursor: Cursor = None, limit: Limit = 100) -> WorkersOut:
     """See who is registered or has been learned about, by name, with what they charge."""
     page = await list_workers(database, job_id, after=after_name(cursor), most=limit)

@@ -69,6 +69,15 @@ async def test_every_error_is_documented_as_a_problem(openapi):
                 assert list(response["content"]) == ["application/problem+json"], (path, method, status)
 
 
+async def test_what_any_request_may_meet_is_documented(openapi):
+    """Whatever reads a body may find it late or large; whatever asks the database may be told to come again."""
+    for path, method, operation in operations(openapi):
+        told = operation["responses"]
+        assert ("requestBody" in operation) == ({"408", "413"} <= told.keys()), (path, method)
+        if path not in {"/healthz", "/v1/catalog"}:
+            assert told["503"]["headers"]["Retry-After"]["required"], (path, method)
+
+
 @pytest.mark.parametrize("page", ["/docs", "/redoc"])
 async def test_the_pages_load_nothing_from_elsewhere(client, page):
     html = (await client.get(page)).text
