@@ -16,6 +16,7 @@ from pydantic import (
     JsonValue,
     PlainSerializer,
     Tag,
+    WithJsonSchema,
     field_validator,
     model_validator,
 )
@@ -55,8 +56,23 @@ def _plain(amount: Decimal) -> Decimal:
 
 
 Json = Annotated[JsonValue, AfterValidator(_storable)]
-AmountIn = Annotated[Decimal, Field(ge=0, max_digits=18, decimal_places=6, allow_inf_nan=False), AfterValidator(_plain)]
-CostIn = Annotated[Decimal, Field(gt=0, max_digits=18, decimal_places=6, allow_inf_nan=False)]
+
+
+def _amount(**least: int) -> WithJsonSchema:
+    """Decimal's own schema tells nothing of the digits."""
+    text = {"type": "string", "pattern": r"^[0-9]{1,12}(\.[0-9]{1,6})?$"}
+    return WithJsonSchema({"anyOf": [text, {"type": "number", **least, "exclusiveMaximum": 10**12}]}, "validation")
+
+
+AmountIn = Annotated[
+    Decimal,
+    Field(ge=0, max_digits=18, decimal_places=6, allow_inf_nan=False),
+    AfterValidator(_plain),
+    _amount(minimum=0),
+]
+CostIn = Annotated[
+    Decimal, Field(gt=0, max_digits=18, decimal_places=6, allow_inf_nan=False), _amount(exclusiveMinimum=0)
+]
 AmountOut = Annotated[Decimal, PlainSerializer(lambda amount: f"{amount:f}", return_type=str)]
 
 

@@ -54,7 +54,12 @@ class Rules(BaseModel):
 
     labels: Annotated[
         tuple[Label, ...],
-        Field(min_length=2, max_length=1000, description="The classes to choose from"),
+        Field(
+            min_length=2,
+            max_length=1000,
+            description="The classes to choose from",
+            json_schema_extra={"uniqueItems": True},
+        ),
         AfterValidator(_all_different),
     ]
     requirement: Annotated[AnyRequirement, Field(description="When an item's answer is good enough")] = Ratio()

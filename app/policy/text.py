@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from pydantic import AfterValidator, StringConstraints
+from pydantic import AfterValidator, Field, StringConstraints
 from pydantic_core import PydanticCustomError
 
 
@@ -14,5 +14,8 @@ def _keepable(text: str) -> str:
     return text
 
 
-Label = Annotated[str, StringConstraints(min_length=1, max_length=200), AfterValidator(_keepable)]
-Key = Annotated[str, StringConstraints(min_length=1, max_length=256), AfterValidator(_keepable)]
+# For the documentation alone; what is not keepable is refused in words.
+_PATTERN = Field(json_schema_extra={"pattern": r"^[^\u0000]*[^\s\u0000][^\u0000]*$"})
+
+Label = Annotated[str, StringConstraints(min_length=1, max_length=200), AfterValidator(_keepable), _PATTERN]
+Key = Annotated[str, StringConstraints(min_length=1, max_length=256), AfterValidator(_keepable), _PATTERN]
