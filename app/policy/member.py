@@ -6,8 +6,12 @@ from pydantic import BaseModel, ConfigDict
 
 
 def _for_readers_of_the_schema(schema: dict[str, Any]) -> None:
-    """A doctest explains a class to those who read its code, not to those who read the API."""
+    """A doctest explains a class to those who read its code, not to those who read the API.
+
+    And they must name the kind, although the class itself knows it.
+    """
     schema["description"] = schema.get("description", "").split("\n\n>>>")[0]
+    schema["required"] = sorted({*schema.get("required", []), "kind"})
 
 
 class Member(BaseModel):
