@@ -17,6 +17,9 @@ from app.settings import Settings
 from app.store.database import create_engine, migrate
 from app.store.embedded import embedded_postgres
 
+for shared in ("calls", "crowd", "invariants", "model", "replay"):  # their assertions explain themselves, too
+    pytest.register_assert_rewrite(f"tests.promises.{shared}")
+
 
 class Clock:
     """Time that a test moves forward by hand.
