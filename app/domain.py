@@ -1,7 +1,12 @@
 """The words that every layer shares: states, decisions and the reasons that go with them."""
 
+import decimal
 from dataclasses import dataclass
 from enum import StrEnum
+
+# Money is exact: a cost times a price may have 36 digits, and sums have more.
+decimal.DefaultContext.prec = 100
+decimal.setcontext(decimal.Context(prec=100))
 
 
 class ItemState(StrEnum):

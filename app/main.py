@@ -16,13 +16,14 @@ from app.api.body_limit import BodyLimit
 from app.api.item_files import Imports
 from app.api.request_log import RequestLog, configure_logs
 from app.api.time_limit import TimeLimit
-from app.errors import StartupError, SufficeError
+from app.errors import StartupError
 from app.settings import Settings
 from app.store.database import LOST, create_engine
 from app.use_cases.clock import Clock
 from app.use_cases.desk import Desk
 from app.use_cases.fit_answers import Fits
 from app.use_cases.release_expired import sweep
+from app.use_cases.turns import Turns
 
 log = structlog.get_logger()
 
@@ -77,6 +78,7 @@ def create_app(settings: Settings | None = None, clock: Clock = _utc_now) -> Fas
     app.state.fits = Fits()
     app.state.imports = Imports()
     app.state.database = create_engine(settings.database_url, settings.database_connections)
+    app.state.turns = Turns()
     app.state.desk = Desk(app.state.database, clock)
     problems.install(app)
     docs.install(app)
@@ -117,5 +119,7 @@ async def _sweep_forever(app: FastAPI) -> None:
         try:
             keep = timedelta(hours=settings.idempotency_hours)
             await sweep(app.state.database, app.state.clock(), keep_responses=keep)
-        except (*LOST, SufficeError) as error:
+        except LOST as error:
             log.warning("sweep failed, will try again", error=str(error))
+        except Exception:
+            log.exception("sweep failed, will try again")

@@ -13,6 +13,7 @@ from app.errors import JobUnknown
 from app.use_cases.clock import Clock
 from app.use_cases.desk import Desk
 from app.use_cases.fit_answers import Fits
+from app.use_cases.turns import Turns
 
 ANY_JOB = "the-job-you-created-last"  # in the documentation's examples; the page at /docs puts the real id in its place
 
@@ -30,6 +31,11 @@ async def _fits(request: Request) -> Fits:
 async def _desk(request: Request) -> Desk:
     desk: Desk = request.app.state.desk
     return desk
+
+
+async def _turns(request: Request) -> Turns:
+    turns: Turns = request.app.state.turns
+    return turns
 
 
 async def _clock(request: Request) -> Clock:
@@ -50,4 +56,5 @@ Database = Annotated[AsyncEngine, Depends(_database)]
 Recent = Annotated[Fits, Depends(_fits)]
 Time = Annotated[Clock, Depends(_clock)]
 AtDesk = Annotated[Desk, Depends(_desk)]
+InTurn = Annotated[Turns, Depends(_turns)]
 JobId = Annotated[UUID, Depends(_job_id)]

@@ -17,6 +17,7 @@ from app.api.json_items import json_items, line_items
 from app.errors import FieldError, UnsupportedMediaType
 from app.use_cases.add_items import ItemDraft
 from app.use_cases.threads import in_thread
+from app.use_cases.turns import Turns
 
 Reader = Callable[[BinaryIO, int], Iterator[Found]]
 
@@ -33,9 +34,13 @@ TAKEN = ("application/json", "application/x-ndjson", "text/csv")  # the names by
 
 
 class Imports:
-    """How many imports a process works on at once: a large one takes long, and each holds a connection meanwhile."""
+    """How many imports a process works on at once: a large one takes long, and each holds a connection meanwhile.
+
+    Of one job they come in turn, before they take one of these places, so that no other job's wait for it.
+    """
 
     def __init__(self, large: int = 2, small: int = 4) -> None:
+        self.turns = Turns()
         self.large = asyncio.Semaphore(large)
         self.small = asyncio.Semaphore(small)
 

@@ -91,7 +91,7 @@ async def post_items(
     """
     reader = reader_for(request)
     imports: Imports = request.app.state.imports
-    async with spooled(request) as spool, imports.large if spool.is_large else imports.small:
+    async with spooled(request) as spool, imports.turns.of(job_id), imports.large if spool.is_large else imports.small:
         take_your_time(request)
         keyed = None if key is None else spool.digest.keyed(job_id, key, clock())
         return response_of(await add_items(database, job_id, spool.drafts(reader), _told, keyed))

@@ -8,8 +8,9 @@ from fastapi import APIRouter, Request, Response
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.api.cursors import Cursor, Limit, after_job, cursor_of
-from app.api.dependencies import Database, JobId, Time
+from app.api.dependencies import Database, InTurn, JobId, Time
 from app.api.idempotency import REPLAYED, IdempotencyKey, keyed_request, response_of
+from app.api.item_files import Imports
 from app.api.problems import documented
 from app.api.schemas import ItemCounts, JobChanges, JobIn, JobOut, JobsOut
 from app.api.time_limit import take_your_time
@@ -85,34 +86,41 @@ async def get_job(job_id: JobId, database: Database) -> JobOut:
     summary="Change a job",
     responses=documented(JobUnknown, BudgetBelowCommitted, InvalidInput, body=True),
 )
-async def patch_job(job_id: JobId, body: JobChanges, request: Request, database: Database, clock: Time) -> JobOut:
+async def patch_job(
+    job_id: JobId, body: JobChanges, request: Request, database: Database, turns: InTurn, clock: Time
+) -> JobOut:
     """Rename a job, give it more money or less, let leases last longer, or move the bar. What you leave out stays.
 
     A new `requirement` judges every item again by the answers that it has: open items that now are good enough are
     resolved, and resolved or given-up ones that are not any more reopen. Leases that are out are honoured. The budget
     cannot fall below what is spent and reserved. All of it happens, or nothing.
     """
-    take_your_time(request)
-    return _shown(await change_job(database, job_id, _changes(body), clock))
+    async with turns.of(job_id):
+        take_your_time(request)
+        return _shown(await change_job(database, job_id, _changes(body), clock))
 
 
 @router.post("/{job}/pause", summary="Pause a job", responses=documented(JobUnknown, InvalidInput))
-async def post_pause(job_id: JobId, database: Database) -> JobOut:
+async def post_pause(job_id: JobId, database: Database, turns: InTurn) -> JobOut:
     """Hand out nothing more for now: `next` says `stop`, `job-paused`. What is out may still be answered."""
-    return _shown(await pause_job(database, job_id, paused=True))
+    async with turns.of(job_id):
+        return _shown(await pause_job(database, job_id, paused=True))
 
 
 @router.post("/{job}/resume", summary="Resume a job", responses=documented(JobUnknown, InvalidInput))
-async def post_resume(job_id: JobId, database: Database) -> JobOut:
+async def post_resume(job_id: JobId, database: Database, turns: InTurn) -> JobOut:
     """Go on with a paused job. Resuming one that runs changes nothing."""
-    return _shown(await pause_job(database, job_id, paused=False))
+    async with turns.of(job_id):
+        return _shown(await pause_job(database, job_id, paused=False))
 
 
 @router.delete("/{job}", status_code=204, summary="Delete a job", responses=documented(JobUnknown, InvalidInput))
 async def delete_job(job_id: JobId, request: Request, database: Database) -> None:
     """Remove a job for good, with its items, assignments and answers. There is no way back: export results first."""
-    take_your_time(request)
-    await remove_job(database, job_id)
+    imports: Imports = request.app.state.imports
+    async with imports.turns.of(job_id):
+        take_your_time(request)
+        await remove_job(database, job_id)
 
 
 def _changes(body: JobChanges) -> Changes:

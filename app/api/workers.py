@@ -5,7 +5,7 @@ from typing import Annotated
 from fastapi import APIRouter, Body
 
 from app.api.cursors import Cursor, Limit, after_name, cursor_of
-from app.api.dependencies import Database, JobId
+from app.api.dependencies import Database, InTurn, JobId
 from app.api.problems import documented
 from app.api.schemas import MOST_WORKERS, WORKERS_EXAMPLE, WorkerIn, WorkerOut, WorkersOut, WorkersRegistered
 from app.errors import InvalidInput, JobUnknown
@@ -19,6 +19,7 @@ async def post_workers(
     job_id: JobId,
     body: Annotated[list[WorkerIn], Body(min_length=1, max_length=MOST_WORKERS, examples=[WORKERS_EXAMPLE])],
     database: Database,
+    turns: InTurn,
 ) -> WorkersRegistered:
     """Say what workers charge: an answer costs the item's `cost` times the worker's `price`.
 
@@ -26,7 +27,8 @@ async def post_workers(
     leases to come; those that are out keep their cost. Where a worker stands here twice, the last price counts.
     """
     prices = {one.worker: one.price for one in body}
-    await register_workers(database, job_id, prices)
+    async with turns.of(job_id):
+        await register_workers(database, job_id, prices)
     return WorkersRegistered(registered=len(prices))
 
 

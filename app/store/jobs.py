@@ -35,6 +35,7 @@ class Job:
     answers: int = 0
     progress: float = 0.0
     inverse_costs: float = 0.0
+    least_cost: Decimal = Decimal(0)
     created_at: datetime
 
     @property
@@ -69,9 +70,10 @@ _JOB = [cast(column, Text).label("rules") if column is job.c.rules else column f
 
 _LOAD = select(*_JOB).where(job.c.job_id == bindparam("this"))
 _LOAD_AND_LOCK = _LOAD.with_for_update(key_share=True)  # weaker than FOR UPDATE: foreign keys to the job need not wait
+_LOCK_IF_FREE = _LOAD.with_for_update(key_share=True, skip_locked=True)
 _LEDGER = (
     *("spent", "reserved", "items", "resolved", "given_up"),
-    *("leases", "answers", "progress", "inverse_costs"),
+    *("leases", "answers", "progress", "inverse_costs", "least_cost"),
 )
 _SAVE_LEDGER = f"""
     UPDATE job SET {", ".join(f"{name} = ${place}" for place, name in enumerate(_LEDGER, start=2))}
@@ -97,6 +99,12 @@ async def load_job(connection: AsyncConnection, job_id: UUID) -> Job:
 async def lock_job(connection: AsyncConnection, job_id: UUID) -> Job:
     """Load the job and keep every other writer of it out until this transaction ends."""
     return await _load(connection, job_id, lock=True)
+
+
+async def lock_job_if_free(connection: AsyncConnection, job_id: UUID) -> Job | None:
+    """The same, but None where it is gone or somebody else has it."""
+    found = (await connection.execute(_LOCK_IF_FREE, {"this": job_id})).mappings().one_or_none()
+    return None if found is None else _job(found)
 
 
 async def save_ledger(connection: AsyncConnection, changed: Job) -> None:
@@ -140,7 +148,7 @@ async def _load(connection: AsyncConnection, job_id: UUID, *, lock: bool) -> Job
     return _job(found)
 
 
-@lru_cache(maxsize=1000)
+@lru_cache(maxsize=200)
 def _rules(text: str) -> Rules:
     """Checking a job's rules takes longer than its transaction, and they hardly ever change."""
     return Rules.model_validate_json(text)

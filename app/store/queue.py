@@ -26,14 +26,20 @@ _BEST = f"""
     WHERE {_HAS_ROOM} {{conditions}}
     ORDER BY i.priority DESC, i.tie_break
     LIMIT {{most}}"""
+# Arrays again, not EXISTS, which the planner may turn into a join that walks all answers of the worker for each item.
 _NEW_TO = f"""
-    NOT EXISTS (SELECT FROM answer a WHERE a.job_id = i.job_id AND a.item_id = i.item_id AND a.worker = {{worker}})
-    AND NOT EXISTS (SELECT FROM assignment a
-                    WHERE a.job_id = i.job_id AND a.item_id = i.item_id AND a.worker = {{worker}} AND {_TAKEN})"""
+    {{worker}} <> ALL (ARRAY (
+        SELECT a.worker FROM answer a
+        WHERE a.job_id = i.job_id AND a.item_id = i.item_id AND a.worker = {{worker}}))
+    AND {{worker}} <> ALL (ARRAY (
+        SELECT a.worker FROM assignment a
+        WHERE a.job_id = i.job_id AND a.item_id = i.item_id AND a.worker = {{worker}} AND {_TAKEN}))"""
 _FOR_WHOM = f"""
     SELECT asking.worker FROM unnest($2::text[]) AS asking (worker)
-    WHERE EXISTS (SELECT FROM item i
-                  WHERE {{condition}} AND (asking.worker IS NULL OR {_NEW_TO.format(worker="asking.worker")}))"""
+    CROSS JOIN LATERAL (
+        SELECT FROM item i
+        WHERE {{condition}} AND (asking.worker IS NULL OR {_NEW_TO.format(worker="asking.worker")})
+        LIMIT 1) AS found"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -60,7 +60,11 @@ _DROP_THE_REPEATED = """
     DELETE FROM staged_item sent USING repeated WHERE sent.key = repeated.key AND sent.position > first
 """
 _DROP_THE_KNOWN = "DELETE FROM staged_item sent USING item WHERE item.job_id = :job AND item.key = sent.key"
-_TOTALS = "SELECT count(*) AS items, coalesce(sum(1 / cost::double precision), 0) AS inverse_costs FROM staged_item"
+_TOTALS = """
+    SELECT count(*) AS items, coalesce(sum(1 / cost::double precision), 0) AS inverse_costs,
+        coalesce(min(cost), 0) AS least_cost
+    FROM staged_item
+"""
 _BETWEEN = """
     SELECT cost, prior, key, payload, gold, features FROM staged_item
     WHERE position >= $1 AND position < $2 ORDER BY position
@@ -89,6 +93,7 @@ class Staged(NamedTuple):
 class Totals:
     items: int
     inverse_costs: float
+    least_cost: Decimal
 
 
 async def lock_imports(connection: AsyncConnection, job_id: UUID) -> None:
@@ -138,7 +143,7 @@ async def drop_known(connection: AsyncConnection, job_id: UUID) -> Totals:
     await connection.execute(text(_DROP_THE_REPEATED))
     await connection.execute(text(_DROP_THE_KNOWN), {"job": job_id})
     left = (await connection.execute(text(_TOTALS))).one()
-    return Totals(left.items, left.inverse_costs)
+    return Totals(left.items, left.inverse_costs, left.least_cost)
 
 
 async def staged_between(connection: AsyncConnection, first: int, end: int) -> bytes:
@@ -185,9 +190,10 @@ async def clear_staging(connection: AsyncConnection, staged: int) -> None:
 
 
 async def count_items(connection: AsyncConnection, added: int) -> None:
-    """After many, the planner is told that the table has grown."""
+    """After many, the planner is told that the table has grown; not while somebody else tells it."""
     if added >= _MANY:
-        await connection.execute(text("ANALYZE item"))
+        async with connection.begin():
+            await connection.execute(text("ANALYZE (SKIP_LOCKED) item"))
 
 
 async def _copy(connection: AsyncConnection, table: str, columns: Sequence[str], rows: bytes) -> None:

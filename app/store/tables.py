@@ -56,6 +56,7 @@ job = Table(
     Column("answers", BigInteger, nullable=False, server_default=ZERO),
     Column("progress", Double, nullable=False, server_default=ZERO),  # the sum over the items
     Column("inverse_costs", Double, nullable=False, server_default=ZERO),  # the sum of 1 / cost over the items
+    Column("least_cost", Numeric, nullable=False, server_default=ZERO),  # no item costs less; 0 while there is none
     Column("created_at", DateTime(timezone=True), nullable=False),
     CheckConstraint("budget >= 0 AND budget < 'Infinity'", name="budget_is_an_amount"),
     CheckConstraint("spent >= 0 AND reserved >= 0", name="money_is_not_negative"),

@@ -94,14 +94,23 @@ async def add_items(
     The chunks are drawn in a thread, and no more than two are in memory. Nobody who works on the job has to wait for
     them: other imports are kept out, and the job itself is locked only to be told of its new items.
     """
+    added = 0
+
+    def noted(done: Added) -> Reply:
+        nonlocal added
+        added = done.added
+        return told(done)
+
     async with database.connect() as connection:
         await empty_staging(connection)
         try:
             async with connection.begin():
-                return await once(connection, keyed, lambda: _add_items(connection, job_id, chunks, told))
+                reply = await once(connection, keyed, lambda: _add_items(connection, job_id, chunks, noted))
         except SufficeError:
             await empty_staging(connection)
             raise
+        await count_items(connection, added)
+    return reply
 
 
 async def _add_items(
@@ -237,7 +246,6 @@ async def _insert_judged(connection: AsyncConnection, job: Job, fresh: Totals, e
         tally.count(standings)
         judged = finished
     await insert_rows(connection, judged)
-    await count_items(connection, tally.items)
     return tally
 
 
@@ -260,4 +268,5 @@ def _with_items(job: Job, new: _Tally, fresh: Totals) -> Job:
         given_up=job.given_up + new.states[ItemState.GIVEN_UP],
         progress=job.progress + new.progress,
         inverse_costs=job.inverse_costs + fresh.inverse_costs,
+        least_cost=fresh.least_cost if not job.items or fresh.least_cost < job.least_cost else job.least_cost,
     )

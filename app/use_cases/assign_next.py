@@ -54,7 +54,7 @@ async def assign_next(
         held=await live_leases_of(connection, job.job_id, names),
         workers=await load_workers(connection, job.job_id, names),
     )
-    await handout.queue.read_ahead(sum(handout.lacks(ask) for ask in asks))
+    await handout.queue.read_ahead(_lacking(handout, asks))
     given = [await handout.give(ask) for ask in asks]
     fresh = await handout.write_back(connection)
     empty = {ask.worker for ask, leases in zip(asks, given, strict=True) if not leases}
@@ -63,6 +63,16 @@ async def assign_next(
     return job, [
         _assigned(leases, fresh) if leases else reasons[ask.worker] for ask, leases in zip(asks, given, strict=True)
     ]
+
+
+def _lacking(handout: "_Handout", asks: Sequence[Ask]) -> int:
+    """How many assignments these may still get; who asks twice gets no more for it."""
+    unnamed = sum(ask.count for ask in asks if ask.worker is None)
+    named: dict[str | None, int] = {}
+    for ask in asks:
+        if ask.worker is not None:
+            named[ask.worker] = max(named.get(ask.worker, 0), handout.lacks(ask))
+    return unnamed + sum(named.values())
 
 
 @dataclass
@@ -94,6 +104,8 @@ class _Handout:
         left = self.job.remaining
         price = self.workers.get(worker or "", STRANGER).price
         buyer = Buyer(worker, price, None if left is None else left - self.reserved, has)
+        if buyer.affordable is not None and self.job.least_cost * price > buyer.affordable:
+            return None  # without a look: at the end of a budget everybody asks, and all would search in vain
         item = await self.queue.take(buyer)
         if item is None:
             return None

@@ -28,7 +28,8 @@ class Extend:
             raise LeaseExpired(f"The lease on {held.key!r} expired at {lease.expires_at.isoformat()}; ask for the next")
         if lease.state is not AssignmentState.LIVE:
             raise AssignmentEnded(f"The assignment of {held.key!r} is {lease.state}")
-        return replace(lease, expires_at=now + (self.duration or job.lease_duration))
+        # Not from before its beginning, whatever the clock of this replica says.
+        return replace(lease, expires_at=max(now, lease.leased_at) + (self.duration or job.lease_duration))
 
 
 @dataclass(frozen=True)

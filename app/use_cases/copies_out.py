@@ -8,7 +8,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from app.domain import ItemState
 from app.store.items import Item, change_in_flight, load_items, save_standings
 from app.store.jobs import Job
-from app.use_cases.standing import Known, judged, state_of
+from app.use_cases.standing import standings
 
 
 async def change_copies_out(connection: AsyncConnection, job: Job, changes: Mapping[int, int]) -> None:
@@ -24,9 +24,6 @@ async def change_copies_out(connection: AsyncConnection, job: Job, changes: Mapp
 def thought_over(job: Job, rows: Sequence[Item]) -> list[Item]:
     """Items as they stand now that other numbers of answers are out; those that are closed stay as they are."""
     known = [row for row in rows if row.standing.state is ItemState.OPEN]
-    if not known:
-        return list(rows)
-    state = state_of([row.standing for row in known])
-    verdicts = judged(job.engine, state, [Known.of(row) for row in known])
-    anew = {row.item_id: replace(row, standing=found) for row, (found, _) in zip(known, verdicts, strict=True)}
+    found = zip(known, standings(job.engine, known), strict=True)
+    anew = {row.item_id: replace(row, standing=standing) for row, standing in found}
     return [anew.get(row.item_id, row) for row in rows]

@@ -42,7 +42,12 @@ class _Waiting:
 
     @property
     def weight(self) -> int:
-        return len(self.wish.submissions) if isinstance(self.wish, Sent) else 1
+        match self.wish:
+            case Sent(submissions):
+                return len(submissions)
+            case Ask(_, count):
+                return count
+        return 1
 
 
 class Desk:
@@ -85,11 +90,15 @@ class Desk:
 
     async def _serve(self, job_id: UUID) -> None:
         """Until nobody waits for this job any more."""
-        while together := self._next_in(job_id):
-            await self._serve_together(job_id, together)
-            if len(together) >= _CROWD and len(self._queues[job_id]) < _CROWD:
-                await asyncio.sleep(_BREATH)
-        del self._queues[job_id]
+        together: list[_Waiting] = []
+        try:
+            while together := self._next_in(job_id):
+                await self._serve_together(job_id, together)
+                if len(together) >= _CROWD and len(self._queues[job_id]) < _CROWD:
+                    await asyncio.sleep(_BREATH)
+        finally:  # whatever ended this, nobody shall wait for it
+            for waiting in (*together, *self._queues.pop(job_id)):
+                waiting.outcome.cancel()
 
     def _next_in(self, job_id: UUID) -> list[_Waiting]:
         """Those at the head of the queue, without those who have left."""

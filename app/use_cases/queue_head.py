@@ -13,6 +13,8 @@ from app.store.jobs import Job
 from app.store.queue import Queued, best_open_item, head_of_queue
 from app.use_cases.copies_out import thought_over
 
+_MOST = 1024  # items read ahead, with all that a worker needs to see
+
 
 @dataclass(frozen=True)
 class Buyer:
@@ -49,7 +51,7 @@ class QueueHead:
         self._changed: dict[int, Item] = {}
 
     async def read_ahead(self, wanted: int) -> None:
-        most = 1 << max(wanted - 1, 0).bit_length()  # few different statements, each prepared once
+        most = min(1 << max(wanted - 1, 0).bit_length(), _MOST)  # few different statements, each prepared once
         self._queue = await head_of_queue(self._connection, self._job.job_id, most=most)
         self._known = {queued.item.item_id for queued in self._queue}
         self._whole = len(self._queue) < most

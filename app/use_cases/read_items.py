@@ -43,7 +43,7 @@ async def read_items(
 async def read_item(database: AsyncEngine, job_id: UUID, key: str) -> Story:
     async with database.connect() as connection:
         job = await load_job(connection, job_id)
-        found = await load_items(connection, job_id, keys=[key], item_ids=())
+        found = [] if "\x00" in key else await load_items(connection, job_id, keys=[key], item_ids=())
         if not found:
             raise ItemUnknown(f"The job has no item {key!r}")
         answers = await answers_on_items(connection, job_id, [found[0].item_id])

@@ -133,15 +133,21 @@ class _Run:
     votes: dict[int, Vote] = field(default_factory=dict)  # by the position among the submissions
     items: set[int] = field(default_factory=set)
     scored: set[str | None] = field(default_factory=set)
+    width: int | None = None  # of the evidence
 
     def touches(self, vote: Vote) -> bool:
-        """It is about the same item, or by a worker whom the end of an item of this run would teach us about."""
-        return vote.item.item_id in self.items or vote.worker in self.scored
+        """It is about the same item, or by a worker whom the end of an item of this run would teach us about.
+
+        Or of another width: a model may keep so much per answer, and only rows of one length make an array.
+        """
+        width = len(vote.item.standing.evidence)
+        return vote.item.item_id in self.items or vote.worker in self.scored or self.width not in {None, width}
 
     def add(self, position: int, vote: Vote) -> None:
         self.votes[position] = vote
         self.items.add(vote.item.item_id)
-        if self.ledger.job.rules.worker_model.scores_finished_items and vote.worker is not None:
+        self.width = len(vote.item.standing.evidence)
+        if self.ledger.job.rules.worker_model.scores_finished_items:
             voters = {answer.worker for answer in self.ledger.votes_on(vote.item.item_id)}
             self.scored |= (voters | {vote.worker}) - {None}
 

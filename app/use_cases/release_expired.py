@@ -4,12 +4,13 @@ from collections import Counter
 from dataclasses import replace
 from datetime import datetime, timedelta
 from decimal import Decimal
+from uuid import UUID
 
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from app.store.assignments import expire_leases, jobs_with_expired_leases
 from app.store.database import only_here
-from app.store.jobs import Job, lock_job, save_ledger
+from app.store.jobs import Job, lock_job_if_free, save_ledger
 from app.store.responses import forget_old_responses
 from app.use_cases.copies_out import change_copies_out
 
@@ -33,8 +34,19 @@ async def sweep(database: AsyncEngine, now: datetime, *, keep_responses: timedel
             return
         await forget_old_responses(connection, now - keep_responses)
         job_ids = await jobs_with_expired_leases(connection, now)
+    failures = []
     for job_id in job_ids:
-        async with only_here(database, SWEEPER) as connection:  # one job, one transaction: no writer waits for all
-            if connection is None:
-                return
-            await save_ledger(connection, await release_expired(connection, await lock_job(connection, job_id), now))
+        try:
+            await _sweep_job(database, job_id, now)
+        except Exception as failure:  # noqa: BLE001  whatever ails one job, the others are swept
+            failures.append(failure)
+    if failures:
+        raise ExceptionGroup(f"{len(failures)} of {len(job_ids)} jobs could not be swept", failures)
+
+
+async def _sweep_job(database: AsyncEngine, job_id: UUID, now: datetime) -> None:
+    """In a transaction of its own, so that no writer waits for the whole sweep; a job that is busy comes next time."""
+    async with only_here(database, SWEEPER) as connection:
+        job = None if connection is None else await lock_job_if_free(connection, job_id)
+        if connection is not None and job is not None:
+            await save_ledger(connection, await release_expired(connection, job, now))

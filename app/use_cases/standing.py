@@ -1,7 +1,7 @@
 """Ask the engine about items of the store: the one place where rows become arrays, and arrays rows."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
@@ -14,7 +14,7 @@ from app.policy.rules import Rules
 from app.store.items import Item, Standing
 from app.store.standings import Place
 
-_MOST_REMEMBERED = 10_000
+_MOST_REMEMBERED = 1000
 
 
 @dataclass(frozen=True)
@@ -59,15 +59,19 @@ def judged(engine: Engine, state: State, items: Sequence[Known]) -> list[Judged]
     """Where items in this state stand, row by row. Where votes alone decide, what was judged once is remembered."""
     if state.evidence.shape[1] or not _by_votes_alone(engine.rules):
         return _judged(engine, state, items)
-    remembered = _remembered(engine.rules)
+    memory = engine.rules.memory
     votes = state.votes.astype(int).tolist()
     alike = [(*row, known.cost, *(known.prior or ())) for row, known in zip(votes, items, strict=True)]
-    new = {kind: row for row, kind in enumerate(alike) if kind not in remembered}
+    # A copy of what is needed: another thread may forget it all meanwhile.
+    found: dict[object, Judged] = {kind: known for kind in alike if (known := memory.get(kind)) is not None}
+    new = {kind: row for row, kind in enumerate(alike) if kind not in found}
     if new:
         rows = list(new.values())
         some = State(state.votes[rows], state.evidence[rows])
-        remembered |= zip(new, _judged(engine, some, [items[row] for row in rows]), strict=True)
-    return [remembered[kind] for kind in alike]
+        fresh: dict[object, Judged] = dict(zip(new, _judged(engine, some, [items[row] for row in rows]), strict=True))
+        _remember(engine.rules, fresh)
+        found |= fresh
+    return [found[kind] for kind in alike]
 
 
 def _by_votes_alone(rules: Rules) -> bool:
@@ -76,11 +80,11 @@ def _by_votes_alone(rules: Rules) -> bool:
     return allocation.by_votes_alone and not allocation.heeds_number and rules.bar.by_votes_alone
 
 
-def _remembered(rules: Rules) -> dict[object, Judged]:
+def _remember(rules: Rules, fresh: Mapping[object, Judged]) -> None:
     """As long as these rules are in use, and not without end."""
-    if len(rules.memory) > _MOST_REMEMBERED:
+    if len(rules.memory) + len(fresh) > _MOST_REMEMBERED:
         rules.memory.clear()
-    return rules.memory
+    rules.memory.update(fresh if len(fresh) <= _MOST_REMEMBERED else {})
 
 
 def _judged(engine: Engine, state: State, items: Sequence[Known]) -> list[Judged]:
@@ -117,7 +121,7 @@ def first_standings(engine: Engine, items: Sequence[Known]) -> list[Standing]:
     return [standings[kind] for kind in kinds.ravel().tolist()]
 
 
-def standings(engine: Engine, places: Sequence[Place]) -> list[Standing]:
+def standings(engine: Engine, places: Sequence[Place | Item]) -> list[Standing]:
     """Where items stand by the engine's rules, from what is kept of their answers."""
     found: dict[int, Standing] = {}
     for alike in _by_width_of_evidence(places):
@@ -129,9 +133,9 @@ def standings(engine: Engine, places: Sequence[Place]) -> list[Standing]:
     return [found[place.item_id] for place in places]
 
 
-def _by_width_of_evidence(places: Sequence[Place]) -> Iterable[list[Place]]:
+def _by_width_of_evidence(places: Sequence[Place | Item]) -> Iterable[list[Place | Item]]:
     """A model may keep so much per answer; only rows of one length make an array."""
-    groups: defaultdict[int, list[Place]] = defaultdict(list)
+    groups: defaultdict[int, list[Place | Item]] = defaultdict(list)
     for place in places:
         groups[len(place.standing.evidence)].append(place)
     return groups.values()
