@@ -244,3 +244,9 @@ async def test_a_bug_of_ours_is_a_500_with_the_request_id(app: FastAPI, client):
 async def test_a_harmful_request_id_is_replaced(client):
     response = await client.get("/healthz", headers={"X-Request-ID": 'x" injected'})
     assert response.headers["X-Request-ID"].isalnum()
+
+
+async def test_a_key_that_cannot_be_is_unknown(new_job):
+    job = await new_job(items=1)
+    response = await job.http.get(f"{job.path}/items/%00")
+    assert (response.status_code, response.json()["code"]) == (404, "item-unknown")

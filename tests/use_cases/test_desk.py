@@ -1,6 +1,8 @@
 """Requests that wait for the same job at the same moment share a transaction, and nothing else."""
 
 import asyncio
+from contextlib import suppress
+from decimal import Decimal
 from uuid import UUID, uuid4
 
 import asyncpg
@@ -168,3 +170,117 @@ async def test_one_replica_sweeps_at_a_time(new_job, database, clock):
         await sweep(database, clock())
         assert (await job.status())["reserved"] == "1"
     assert await reserved_after_sweeps(database, clock, job) == ["0"]
+
+
+async def test_a_job_that_cannot_be_swept_keeps_no_other_from_it(new_job, database, clock):
+    good, bad = await new_job(items=1, lease_seconds=10), await new_job(items=1, lease_seconds=10)
+    for job in (good, bad):
+        await job.next("w1")
+    async with database.begin() as connection:  # so that giving the money back breaks a constraint
+        await connection.execute(text("UPDATE job SET reserved = 0 WHERE job_id = :job"), {"job": bad.id})
+    clock.advance(11)
+    for _ in range(50):
+        with suppress(ExceptionGroup):
+            await sweep(database, clock())
+        if (await good.status())["reserved"] == "0":
+            break
+        await asyncio.sleep(0.05)
+    assert (await good.status())["reserved"] == "0"
+    async with database.begin() as connection:  # nobody else's sweeper should stumble over it
+        await connection.execute(text("DELETE FROM job WHERE job_id = :job"), {"job": bad.id})
+
+
+async def test_whatever_ends_the_service_of_a_job_the_next_are_served(new_job, desk, database):
+    job = await new_job(items=5)
+    async with database.begin() as connection:
+        await lock_job(connection, UUID(job.id))
+        first = asyncio.create_task(desk.ask(UUID(job.id), Ask("w1", 1)))
+        await asyncio.sleep(0.05)
+        second = asyncio.create_task(desk.ask(UUID(job.id), Ask("w2", 1)))
+        await asyncio.sleep(0.05)
+        for task in list(desk._serving):
+            task.cancel()
+        async with asyncio.timeout(10):
+            gone = await asyncio.gather(first, second, return_exceptions=True)
+    assert all(isinstance(error, asyncio.CancelledError) for error in gone)
+    async with asyncio.timeout(10):
+        assert (await desk.ask(UUID(job.id), Ask("w3", 1))).status == "continue"
+
+
+async def test_answers_on_items_with_unlike_evidence_come_together(new_job, clock):
+    """`weighted` keeps as much as there are answers, so these rows are of different lengths."""
+    job = await new_job(
+        items=3, worker_model={"kind": "weighted"}, allocation={"kind": "round-robin"}, lease_seconds=10
+    )
+    assert (await job.answer("i1", "w1", "cat")).status_code == 200
+    answers = [{"item": f"i{n}", "worker": f"w{n + 1}", "label": "cat"} for n in (1, 2, 3)]
+    sent = await job.http.post(f"{job.path}/answers", json={"answers": answers})
+    assert [result["accepted"] for result in sent.json()["results"]] == [True] * 3
+    assert len((await job.next("w9", count=3))["assignments"]) == 3
+    clock.advance(11)
+    assert (await job.next("w8"))["status"] == "continue"
+    assert (await job.status())["reserved"] == "1"
+
+
+async def test_what_an_unnamed_vote_finishes_teaches_before_the_next_vote(new_job):
+    """Sent together or one after the other, the votes weigh the same."""
+    confidences = []
+    for together in (True, False):
+        rules = {"requirement": {"kind": "count", "labels": 3}, "worker_model": {"kind": "weighted"}}
+        job = await new_job(items=2, **rules)
+        for item, worker, label in (("i1", "w1", "dog"), ("i1", "w2", "cat"), ("i2", "w8", "cat"), ("i2", "w9", "dog")):
+            await job.answer(item, worker, label)
+        held = {one["item"]: one["id"] for one in (await job.next(None, count=2))["assignments"]}
+        votes = [{"assignment": held["i1"], "label": "cat"}, {"item": "i2", "worker": "w1", "label": "dog"}]
+        for bulk in [votes] if together else [[vote] for vote in votes]:
+            await job.http.post(f"{job.path}/answers", json={"answers": bulk})
+        confidences.append((await job.http.get(f"{job.path}/items/i2")).json()["confidence"])
+    assert confidences[0] == confidences[1]
+
+
+async def test_money_has_room_for_all_its_digits(new_job):
+    most, least = "999999999999.999999", "0.000001"
+    job = await new_job(costs=[most, least])
+    prices = [{"worker": "dear", "price": most}, {"worker": "cheap", "price": least}]
+    assert (await job.http.post(f"{job.path}/workers", json=prices)).status_code == 200
+    dear = {one["item"]: one["id"] for one in (await job.next("dear", count=2))["assignments"]}
+    cheap = {one["item"]: one["id"] for one in (await job.next("cheap", count=2))["assignments"]}
+    for number in (dear["i1"], dear["i2"], cheap["i1"]):
+        await job.http.post(f"{job.path}/assignments/{number}/release")
+    assert (await job.status())["reserved"] == "0.000000000001"
+    await job.http.post(f"{job.path}/assignments/{cheap['i2']}/release")
+    assert Decimal((await job.status())["reserved"]) == 0
+
+
+async def test_at_the_end_of_the_budget_nobody_searches(new_job, database_url, clock):
+    """The least cost of an item is known, so a budget that covers none needs no look at the queue for each worker."""
+    job = await new_job(costs=["2"] * 20, budget="3")
+    await job.answer("i1", "w0", "cat")
+    asked = []
+
+    def note(query) -> None:
+        if "LIMIT 1" in query.query and "i.cost *" in query.query:
+            asked.append(query)
+
+    engine = create_engine(database_url, connections=1)
+    async with engine.connect() as connection:
+        (await connection.get_raw_connection()).driver_connection.add_query_logger(note)
+    given = [await Desk(engine, clock).ask(UUID(job.id), Ask(f"w{n}", 1)) for n in range(1, 6)]
+    await asyncio.sleep(0)
+    await engine.dispose()
+    assert {next_.reason.code for next_ in given} == {"budget-exhausted"}
+    assert asked == []
+
+
+async def test_many_who_change_one_job_leave_connections_to_the_others(new_job, app, database):
+    """They wait in line before they take one."""
+    job, other = await new_job(items=1), await new_job(items=1)
+    pool = app.state.database.pool
+    async with database.begin() as connection:
+        await lock_job(connection, UUID(job.id))
+        paths = [f"{job.path}/pause", f"{job.path}/resume"] * 20
+        waiting = [asyncio.create_task(job.http.post(path)) for path in paths]
+        await asyncio.sleep(0.3)
+        assert pool.checkedout() == 1
+        assert (await other.next("w1"))["status"] == "continue"
+    assert {response.status_code for response in await asyncio.gather(*waiting)} == {200}
