@@ -4,7 +4,6 @@ import asyncio
 import random
 from collections import Counter
 from dataclasses import dataclass, field
-from decimal import Decimal
 from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncEngine
@@ -141,7 +140,8 @@ async def wait_for_rest(url: str, job: dict[str, Any]) -> None:
     """Let every lease have its time; nobody asks, so it is the service's own sweep that takes them back."""
     wire = Wire(url)
     for _ in range(200):
-        if not Decimal((await wire.get(f"/v1/jobs/{job['id']}")).body["reserved"]):
+        # Not by the money: leases of workers who are free hold none.
+        if not (await wire.get(f"/v1/jobs/{job['id']}/assignments?state=live&limit=1")).body["assignments"]:
             break
         await asyncio.sleep(0.1)
     wire.hang_up()
