@@ -9,12 +9,12 @@ from typing import Any
 from uuid import UUID
 
 from asyncpg import Record
-from sqlalchemy import Select, and_, func, literal_column, select
+from sqlalchemy import func, literal_column, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.domain import AssignmentState
 from app.store.driver import columns_of, fetch
-from app.store.tables import assignment, item
+from app.store.tables import assignment
 
 _LIVE = assignment.c.state == literal_column("'live'")
 
@@ -40,11 +40,6 @@ class HeldLease:
     payload: Any
 
 
-_LEASE = [column for column in assignment.c if column.name != "job_id"]
-_WITH_ITEM = select(*_LEASE, item.c.key, item.c.payload).join(
-    item, and_(item.c.job_id == assignment.c.job_id, item.c.item_id == assignment.c.item_id)
-)
-
 _COLUMNS = "a.assignment_id, a.item_id, a.worker, a.state, a.cost, a.leased_at, a.expires_at, a.why"
 _HELD = f"""
     SELECT {_COLUMNS}, i.key, i.payload
@@ -52,6 +47,9 @@ _HELD = f"""
     WHERE a.job_id = $1"""
 _HELD_BY = f"{_HELD} AND a.worker = ANY ($2::text[]) AND a.state = 'live' ORDER BY a.leased_at, a.assignment_id"
 _HELD_UNDER = f"{_HELD} AND a.assignment_id = ANY ($2::bigint[])"
+_HELD_PAGE = f"""{_HELD} AND a.assignment_id > $2
+    AND ($3::text IS NULL OR a.state = $3) AND ($4::text IS NULL OR a.worker = $4)
+    ORDER BY a.assignment_id LIMIT $5"""
 _BY_NUMBER = f"SELECT {_COLUMNS} FROM assignment a WHERE a.job_id = $1 AND a.assignment_id = ANY ($2::bigint[])"
 _BY_PAIR = f"""
     SELECT {_COLUMNS}
@@ -152,22 +150,7 @@ async def page_of_leases(
     most: int,
 ) -> list[HeldLease]:
     """Assignments in the order in which they were first given, from behind `after`."""
-    query = _WITH_ITEM.where(assignment.c.job_id == job_id, assignment.c.assignment_id > after)
-    if state is not None:
-        query = query.where(assignment.c.state == state)
-    if worker is not None:
-        query = query.where(assignment.c.worker == worker)
-    return await _held(connection, query.order_by(assignment.c.assignment_id).limit(most))
-
-
-async def _held(connection: AsyncConnection, query: Select[Any]) -> list[HeldLease]:
-    held = []
-    for row in (await connection.execute(query)).mappings():
-        values: dict[str, Any] = dict(row)
-        key, payload = values.pop("key"), values.pop("payload")
-        values["state"] = AssignmentState(values["state"])
-        held.append(HeldLease(lease=Lease(**values), key=key, payload=payload))
-    return held
+    return [_held_lease(row) for row in await fetch(connection, _HELD_PAGE, job_id, after, state, worker, most)]
 
 
 def _lease(row: Record) -> Lease:

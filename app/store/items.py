@@ -8,10 +8,7 @@ from typing import Any
 from uuid import UUID
 
 from asyncpg import Record
-from sqlalchemy import (
-    CursorResult,
-    select,
-)
+from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.domain import ItemState, Reason
@@ -57,9 +54,7 @@ class Item:
     standing: Standing
 
 
-_STANDING = [item.c[field.name] for field in fields(Standing)]
-ITEM = [item.c[field.name] for field in fields(Item) if field.name != "standing"] + _STANDING
-
+_NAMES = [field.name for kind in (Item, Standing) for field in fields(kind) if field.name != "standing"]
 
 # Named once more beside the join, so that the planner sees few rows and uses the index.
 _SAVE = """
@@ -75,9 +70,13 @@ _CHANGE_IN_FLIGHT = """
     UPDATE item i SET in_flight = i.in_flight + sent.by
     FROM unnest($2::bigint[], $3::integer[]) AS sent (item_id, by)
     WHERE i.job_id = $1 AND i.item_id = sent.item_id AND i.item_id = ANY ($2)"""
-COLUMNS = ", ".join(f"i.{column.name}" for column in ITEM)
+COLUMNS = ", ".join(f"i.{name}" for name in _NAMES)
 _BY_KEY = f"SELECT {COLUMNS} FROM item i WHERE i.job_id = $1 AND i.key = ANY ($2::text[])"
 _BY_NUMBER = f"SELECT {COLUMNS} FROM item i WHERE i.job_id = $1 AND i.item_id = ANY ($2::bigint[])"
+
+_PAGE = f"""
+    SELECT {COLUMNS} FROM item i WHERE i.job_id = $1 AND i.item_id > $2 AND ($3::text IS NULL OR i.state = $3)
+    ORDER BY i.item_id LIMIT $4"""
 
 
 async def load_items(
@@ -120,21 +119,7 @@ async def page_of_items(
     connection: AsyncConnection, job_id: UUID, *, state: ItemState | None, after: int, most: int
 ) -> list[Item]:
     """Items in the order in which they were added, from behind `after`."""
-    query = select(*ITEM).where(item.c.job_id == job_id, item.c.item_id > after)
-    if state is not None:
-        query = query.where(item.c.state == state)
-    return items_of(await connection.execute(query.order_by(item.c.item_id).limit(most)))
-
-
-def items_of(found: CursorResult[Any]) -> list[Item]:
-    return [item_of(dict(row)) for row in found.mappings()]
-
-
-def item_of(values: dict[Any, Any]) -> Item:
-    standing = {column.name: values.pop(column.name) for column in _STANDING}
-    standing["state"] = ItemState(standing["state"])
-    standing["reason"] = Reason(**standing["reason"])
-    return Item(standing=Standing(**standing), **values)
+    return [item_from(row) for row in await fetch(connection, _PAGE, job_id, after, state, most)]
 
 
 def item_from(row: Record) -> Item:
