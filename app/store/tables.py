@@ -7,6 +7,7 @@ from sqlalchemy import (
     Boolean,
     CheckConstraint,
     Column,
+    Computed,
     DateTime,
     Double,
     ForeignKeyConstraint,
@@ -23,7 +24,7 @@ from sqlalchemy import (
     false,
     text,
 )
-from sqlalchemy.dialects.postgresql import JSONB
+from sqlalchemy.dialects.postgresql import JSONB, REAL
 
 metadata = MetaData(
     naming_convention={
@@ -57,6 +58,11 @@ job = Table(
     Column("progress", Double, nullable=False, server_default=ZERO),  # the sum over the items
     Column("inverse_costs", Double, nullable=False, server_default=ZERO),  # the sum of 1 / cost over the items
     Column("least_cost", Numeric, nullable=False, server_default=ZERO),  # no item costs less; 0 while there is none
+    # Which of the worker model's stages is in force, and why; when all answers are to be fitted again, null: never.
+    Column("stage", SmallInteger, nullable=False, server_default=ZERO),
+    Column("stage_choice", JSONB(none_as_null=True)),
+    Column("refit_at", BigInteger),
+    Column("operations", BigInteger, nullable=False, server_default=ZERO),
     Column("created_at", DateTime(timezone=True), nullable=False),
     CheckConstraint("budget >= 0 AND budget < 'Infinity'", name="budget_is_an_amount"),
     CheckConstraint("spent >= 0 AND reserved >= 0", name="money_is_not_negative"),
@@ -75,6 +81,7 @@ item = Table(
     Column("payload", JSON(none_as_null=True)),  # not JSONB, which changes large numbers
     Column("cost", Numeric, nullable=False),
     Column("gold", SmallInteger),
+    Column("promoted", Boolean, nullable=False, server_default=false()),  # the crowd made it gold, not the requester
     Column("prior", ARRAY(Double)),
     Column("features", ARRAY(Double)),
     Column("state", Text, nullable=False, server_default=text("'open'")),
@@ -105,6 +112,8 @@ item = Table(
         postgresql_where=text("state = 'open' AND in_flight < wanted"),
     ),
     Index("ix_item_open", "job_id", "item_id", postgresql_where=text("state = 'open'")),
+    # Gold is drawn by lot: from a random place on.
+    Index("ix_item_gold", "job_id", "tie_break", postgresql_where=text("gold IS NOT NULL")),
 )
 
 assignment = Table(
@@ -141,6 +150,7 @@ answer = Table(
     Column("cost", Numeric, nullable=False),
     Column("late", Boolean, nullable=False),
     Column("counted", Boolean, nullable=False),
+    Column("withheld", Boolean, nullable=False, server_default=false()),  # its worker is blocked, and the vote removed
     Column("verdict", JSONB, nullable=False),  # what the caller was told, to be told again
     Column("answered_at", DateTime(timezone=True), nullable=False),
     UniqueConstraint("job_id", "item_id", "worker"),
@@ -148,6 +158,16 @@ answer = Table(
     ForeignKeyConstraint(["job_id", "item_id"], ["item.job_id", "item.item_id"], ondelete="CASCADE"),
     CheckConstraint("cost >= 0", name="cost_is_not_negative"),
     CheckConstraint("label >= 0", name="label_is_a_position"),
+    Index("ix_answer_by_worker", "job_id", "worker", "answer_id"),
+)
+
+# The worker index of Abraham et al. (SIGIR 2016), as value per cost: see `UpperConfidence.promise`;
+# every cast stands there, for Alembic compares the text with Postgres's own.
+PROMISE = (
+    "power(greatest(2::double precision * CASE WHEN decided = 0 THEN 2::double precision ELSE "
+    "agreed::double precision / decided::double precision + 1::double precision / sqrt(decided::double precision) "
+    "END - 1::double precision, 0::double precision), 2::double precision) "
+    "/ greatest(price::double precision, 0.000000001::double precision)"
 )
 
 worker = Table(
@@ -157,8 +177,51 @@ worker = Table(
     Column("worker", Text, primary_key=True),
     Column("skill", ARRAY(Double)),  # the worker model's affair; null: nothing learned yet
     Column("price", Numeric, nullable=False, server_default=text("1")),  # an answer costs this times the item's cost
+    Column("registered", Boolean, nullable=False, server_default=false()),  # may be chosen without asking
+    Column("tier", Text),
+    Column("accuracy", Double),  # what the skill amounts to; null: the model tells nothing of workers
+    Column("carried", ARRAY(Double)),  # the skill that was brought from another job
+    # Kept in step by those who record answers, so that nobody counts rows.
+    Column("answers", BigInteger, nullable=False, server_default=ZERO),
+    Column("decided", BigInteger, nullable=False, server_default=ZERO),  # answers that a label or gold could be held to
+    Column("agreed", BigInteger, nullable=False, server_default=ZERO),  # of those, the ones that said the same
+    Column("gold_asked", BigInteger, nullable=False, server_default=ZERO),
+    Column("gold_right", BigInteger, nullable=False, server_default=ZERO),
+    Column("seconds", ARRAY(REAL), nullable=False, server_default=text("'{}'")),  # from lease to answer, the last few
+    Column("status", Text, nullable=False, server_default=text("'active'")),
+    Column("block", JSONB(none_as_null=True)),  # why, on what evidence, since when, and what became of the votes
+    Column("promise", Double, Computed(PROMISE, persisted=True)),
     ForeignKeyConstraint(["job_id"], ["job.job_id"], ondelete="CASCADE"),
     CheckConstraint("price >= 0 AND price < 'Infinity'", name="price_is_an_amount"),
+    CheckConstraint("status IN ('active', 'blocked')", name="status_is_known"),
+    CheckConstraint("(status = 'blocked') = (block IS NOT NULL)", name="blocked_for_a_reason"),
+    CheckConstraint("0 <= agreed AND agreed <= decided AND decided <= answers", name="answers_add_up"),
+    CheckConstraint("0 <= gold_right AND gold_right <= gold_asked", name="gold_adds_up"),
+    # Whom to ask first, where nobody is named.
+    Index(
+        "ix_worker_promise",
+        "job_id",
+        text("promise DESC"),
+        "worker",
+        postgresql_where=text("registered AND status = 'active'"),
+    ),
+)
+
+operation = Table(
+    "operation",
+    metadata,
+    Column("job_id", Uuid, primary_key=True),
+    Column("operation_id", BigInteger, primary_key=True, autoincrement=False),  # 1, 2, 3 ... within the job
+    Column("kind", Text, nullable=False),
+    Column("state", Text, nullable=False),
+    Column("progress", Double, nullable=False, server_default=ZERO),
+    Column("outcome", JSONB(none_as_null=True)),
+    Column("created_at", DateTime(timezone=True), nullable=False),
+    Column("finished_at", DateTime(timezone=True)),
+    ForeignKeyConstraint(["job_id"], ["job.job_id"], ondelete="CASCADE"),
+    CheckConstraint("state IN ('waiting', 'running', 'done', 'failed')", name="state_is_known"),
+    CheckConstraint("0 <= progress AND progress <= 1", name="progress_is_a_share"),
+    Index("ix_operation_unfinished", "job_id", postgresql_where=text("state IN ('waiting', 'running')")),
 )
 
 stored_response = Table(
