@@ -49,6 +49,8 @@ class Item:
     tie_break: int
     payload: Any
     cost: Decimal
+    gold: int | None
+    promoted: bool
     prior: Sequence[float] | None
     in_flight: int
     standing: Standing
@@ -130,6 +132,8 @@ def item_from(row: Record) -> Item:
         tie_break=row["tie_break"],
         payload=row["payload"],
         cost=row["cost"],
+        gold=row["gold"],
+        promoted=row["promoted"],
         prior=row["prior"],
         in_flight=row["in_flight"],
         standing=Standing(
