@@ -1,6 +1,7 @@
 """Compose a job's rules into decisions: what the service, the simulator and the replay all call."""
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +15,7 @@ from app.policy.prospect import Prospect
 from app.policy.rounding import significant
 from app.policy.rules import Rules
 from app.policy.shares import NOBODY, Index
+from app.policy.workers import WorkerModel
 
 
 @dataclass(frozen=True)
@@ -35,22 +37,28 @@ class Engine:
     rules: Rules
     budget: float | None = None
     inverse_costs: float = 1.0
+    stage: int = 0  # of the worker model: which of several it acts as
+
+    @cached_property
+    def model(self) -> WorkerModel:
+        """The worker model in force."""
+        return self.rules.worker_model.acting(self.stage, len(self.rules.labels))
 
     def initial(self, facts: Facts) -> State:
         """The state of each item of `facts` before any answer."""
-        return self.rules.worker_model.start(facts, len(self.rules.labels))
+        return self.model.start(facts, len(self.rules.labels))
 
     def newcomer(self) -> Array:
         """The skill of a worker who has not answered yet, shape (parameters,)."""
-        return self.rules.worker_model.newcomer(len(self.rules.labels))
+        return self.model.newcomer(len(self.rules.labels))
 
     def learn(self, state: State, facts: Facts, skill: Array, label: npt.NDArray[np.intp]) -> tuple[State, Array]:
         """State and skill after the worker with skill[i] has answered item i with label[i]."""
-        return self.rules.worker_model.learn(state, facts, skill, label)
+        return self.model.learn(state, facts, skill, label)
 
     def prospect(self, state: State, facts: Facts, skill: Array | None = None) -> Prospect:
         """The items as they are and as they would be, should a worker of that skill, or a newcomer, answer next."""
-        return Prospect.of(self.rules.worker_model, state, facts, skill)
+        return Prospect.of(self.model, state, facts, skill)
 
     def judge(self, state: State, facts: Facts) -> Judgement:
         """Decide about many items at once."""

@@ -45,7 +45,7 @@ class Job:
     @property
     def engine(self) -> Engine:
         budget = None if self.budget is None else float(self.budget)
-        return Engine(self.rules, budget, self.inverse_costs)
+        return Engine(self.rules, budget, self.inverse_costs, self.stage)
 
     @property
     def remaining(self) -> Decimal | None:

@@ -40,7 +40,6 @@ class Place:
 
 
 _STANDING = [field.name for field in fields(Standing)]
-_JUDGED = [name for name in _STANDING if name not in {"votes", "evidence"}]  # those are the answers' affair
 _WITHOUT_REASON = [name for name in _STANDING if name != "reason"]
 _COLUMNS = [
     item.c.item_id,
@@ -55,10 +54,10 @@ _PLACE = [type_coerce(column, NullType()) if isinstance(column.type, ARRAY) else
 
 _TEMPORARY = text(
     "CREATE TEMP TABLE IF NOT EXISTS judged_again ON COMMIT DELETE ROWS AS "
-    f"SELECT item_id, {', '.join(_JUDGED)} FROM item WITH NO DATA"
+    f"SELECT item_id, {', '.join(_STANDING)} FROM item WITH NO DATA"
 )
 _WRITE = text(
-    f"UPDATE item SET {', '.join(f'{name} = judged_again.{name}' for name in _JUDGED)} "
+    f"UPDATE item SET {', '.join(f'{name} = judged_again.{name}' for name in _STANDING)} "
     "FROM judged_again WHERE item.job_id = :job AND item.item_id = judged_again.item_id "
     "AND item.item_id BETWEEN :first AND :last"  # so that no page scans the whole job
 )
@@ -76,15 +75,22 @@ async def page_of_places(
     return await asyncio.to_thread(_places, rows.all())
 
 
+async def places_of(connection: AsyncConnection, job_id: UUID, item_ids: Collection[int]) -> list[Place]:
+    """These items, in the order in which they were added."""
+    these = func.any(bindparam("items", list(item_ids), ARRAY(BigInteger)))
+    query = select(*_PLACE).where(item.c.job_id == job_id, item.c.item_id == these).order_by(item.c.item_id)
+    return await asyncio.to_thread(_places, (await connection.execute(query)).all())
+
+
 async def replace_standings(connection: AsyncConnection, job_id: UUID, judged: Sequence[tuple[int, Standing]]) -> None:
-    """Write what was judged anew, by item in ascending order; votes and evidence stay. A copy feeds one statement."""
+    """Write what was judged anew, by item in ascending order. A copy feeds one statement."""
     if not judged:
         return
     driver = (await connection.get_raw_connection()).driver_connection
     assert driver is not None  # noqa: S101  the connection is open
     await connection.execute(_TEMPORARY)
     records = await asyncio.to_thread(_records, judged)
-    await driver.copy_records_to_table("judged_again", records=records, columns=["item_id", *_JUDGED])
+    await driver.copy_records_to_table("judged_again", records=records, columns=["item_id", *_STANDING])
     await connection.execute(_WRITE, {"job": job_id, "first": judged[0][0], "last": judged[-1][0]})
     await connection.execute(_EMPTY)  # the next page of the same transaction finds it empty
 
@@ -127,6 +133,6 @@ def _standing(reason: Reason, values: dict[str, Any]) -> Standing:
 def _records(judged: Sequence[tuple[int, Standing]]) -> list[tuple[object, ...]]:
     reasons = {reason: json.dumps(asdict(reason)) for reason in {standing.reason for _, standing in judged}}
     return [
-        (item_id, *(reasons[standing.reason] if name == "reason" else getattr(standing, name) for name in _JUDGED))
+        (item_id, *(reasons[standing.reason] if name == "reason" else getattr(standing, name) for name in _STANDING))
         for item_id, standing in judged
     ]

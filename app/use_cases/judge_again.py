@@ -42,20 +42,39 @@ async def judge_again(connection: AsyncConnection, job: Job, *, closed_too: bool
     """
     after = 0
     while places := await page_of_places(connection, job.job_id, open_only=not closed_too, after=after, most=_PAGE):
-        changes = await asyncio.to_thread(_changes, job.engine, places)
-        await replace_standings(connection, job.job_id, [(change.item_id, change.after) for change in changes])
-        await _score_workers(connection, job, _resolved_now(changes))
-        job = _counted(job, changes)
+        job = await settle(connection, job, places, places, closed_too=closed_too)
         after = places[-1].item_id
     await save_ledger(connection, job)
     return job
 
 
-def _changes(engine: Engine, places: Sequence[Place]) -> list[_Change]:
-    judged = zip(places, standings(engine, places), strict=True)
-    return [
-        _Change(place.item_id, place.standing, standing) for place, standing in judged if standing != place.standing
+async def settle(
+    connection: AsyncConnection, job: Job, before: Sequence[Place], anew: Sequence[Place], *, closed_too: bool
+) -> Job:
+    """Judge items of a locked job as they are `anew`, in votes and evidence, and write that; gives its new counters.
+
+    Without `closed_too` a closed item stays closed, whatever it is believed to be now: only its label may change, to
+    another one that is good enough.
+    """
+    changes = await asyncio.to_thread(_changes, job.engine, before, anew, closed_too=closed_too)
+    await replace_standings(connection, job.job_id, [(change.item_id, change.after) for change in changes])
+    await _score_workers(connection, job, _resolved_now(changes))
+    return _counted(job, changes)
+
+
+def _changes(engine: Engine, before: Sequence[Place], anew: Sequence[Place], *, closed_too: bool) -> list[_Change]:
+    judged = zip(before, anew, standings(engine, anew), strict=True)
+    changes = [
+        _Change(was.item_id, was.standing, standing if closed_too else _kept_closed(place.standing, standing))
+        for was, place, standing in judged
     ]
+    return [change for change in changes if change.after != change.before]
+
+
+def _kept_closed(known: Standing, judged: Standing) -> Standing:
+    """What was judged, but an item that was closed stays so, with the label that it was given."""
+    corrected = known.state is ItemState.RESOLVED and judged.state is ItemState.RESOLVED
+    return judged if known.state is ItemState.OPEN or corrected else known
 
 
 def _counted(job: Job, changes: Sequence[_Change]) -> Job:

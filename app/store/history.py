@@ -1,0 +1,102 @@
+"""A job's whole history as arrays: millions of answers, read without making an object of any."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from io import BytesIO
+from uuid import UUID
+
+import numpy as np
+import numpy.typing as npt
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from app.policy.belief import Array, IntArray
+from app.store.driver import driver_of, fetch
+from app.store.jobs import Job, load_job
+
+Index = npt.NDArray[np.intp]
+
+_ONE_MOMENT = text("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+_CROWD = "SELECT worker, skill, carried FROM worker WHERE job_id = $1 ORDER BY worker"
+# Workers by their place in the crowd, as `_CROWD` orders it; 0: unnamed.
+_BALLOTS = """
+    SELECT a.item_id, coalesce(w.place, 0)::integer, a.label
+    FROM answer a
+    LEFT JOIN (SELECT worker, row_number() OVER (ORDER BY worker) AS place FROM worker WHERE job_id = $1) AS w
+        ON w.worker = a.worker
+    WHERE a.job_id = $1 AND a.answer_id > $2 AND a.answer_id <= $3 AND a.counted AND NOT a.withheld
+    ORDER BY a.answer_id"""
+_GOLD = "SELECT item_id, gold FROM item WHERE job_id = $1 AND gold IS NOT NULL"
+_PRIORS = "SELECT item_id, prior FROM item WHERE job_id = $1 AND prior IS NOT NULL"
+
+# Postgres's binary COPY: a header, rows of (number of fields, then length and value of each), two bytes at the end.
+_HEADER, _TRAILER = 19, 2
+_ROW = np.dtype(
+    [("fields", ">i2"), ("_1", ">i4"), ("item", ">i8"), ("_2", ">i4"), ("worker", ">i4"), ("_3", ">i4"), ("label", ">i2")]
+)
+
+
+@dataclass(frozen=True)
+class Votes:
+    """Counted answers in the order of commit."""
+
+    item: Index  # (answers,) position in the job, from 0
+    worker: Index  # (answers,) position in the crowd; who is unnamed has a place of their own behind it
+    label: Index  # (answers,)
+
+
+@dataclass(frozen=True)
+class History:
+    """What a fit of all answers starts from, all of one moment."""
+
+    job: Job
+    crowd: Sequence[str]  # names, in the order of their positions
+    skills: Sequence[Sequence[float] | None]
+    carried: Sequence[Sequence[float] | None]
+    votes: Votes
+    gold: IntArray  # (items,) -1: not known
+    prior: Array | None  # (items, classes), NaN where there is none; None: nowhere
+
+
+async def read_history(connection: AsyncConnection, job_id: UUID) -> History:
+    async with connection.begin():
+        await connection.execute(_ONE_MOMENT)
+        job = await load_job(connection, job_id)
+        crowd = await fetch(connection, _CROWD, job_id)
+        return History(
+            job=job,
+            crowd=[row["worker"] for row in crowd],
+            skills=[row["skill"] for row in crowd],
+            carried=[row["carried"] for row in crowd],
+            votes=await _votes(connection, job_id, 0, job.answers, len(crowd)),
+            gold=await _gold(connection, job),
+            prior=await _priors(connection, job),
+        )
+
+
+async def _votes(connection: AsyncConnection, job_id: UUID, after: int, until: int, crowd: int) -> Votes:
+    copied = BytesIO()
+    await driver_of(connection).copy_from_query(_BALLOTS, job_id, after, until, output=copied, format="binary")
+    rows = np.frombuffer(copied.getbuffer()[_HEADER:-_TRAILER], dtype=_ROW)
+    worker = rows["worker"].astype(np.intp) - 1
+    unnamed = np.flatnonzero(worker < 0)
+    # Nobody knows whether two unnamed answers are of one person, so each is a worker of its own.
+    worker[unnamed] = crowd + np.arange(len(unnamed))
+    return Votes(rows["item"].astype(np.intp) - 1, worker, rows["label"].astype(np.intp))
+
+
+async def _gold(connection: AsyncConnection, job: Job) -> IntArray:
+    gold = np.full(job.items, -1, dtype=np.int64)
+    for row in await fetch(connection, _GOLD, job.job_id):
+        gold[row["item_id"] - 1] = row["gold"]
+    return gold
+
+
+async def _priors(connection: AsyncConnection, job: Job) -> Array | None:
+    found = await fetch(connection, _PRIORS, job.job_id)
+    if not found:
+        return None
+    prior = np.full((job.items, len(job.rules.labels)), np.nan)
+    for row in found:
+        prior[row["item_id"] - 1] = row["prior"]
+    return prior
