@@ -41,6 +41,11 @@ class Facts:
         """Items of cost one with nothing out."""
         return cls(np.ones(items), np.zeros(items), np.arange(1, items + 1), None, seed)
 
+    @property
+    def known(self) -> Mask:
+        """Where the true class is known, shape (items,)."""
+        return np.zeros(len(self.cost), dtype=bool) if self.gold is None else np.asarray(self.gold >= 0)
+
     def rows(self, which: IntArray | slice) -> "Facts":
         """The facts of these items alone, in this order; an item may be named more than once.
 

@@ -29,6 +29,11 @@ class Judgement:
     wanted: Array  # (items,) how many answers may be out at once; 0 for an item that is not open
     progress: Array  # (items,) expected completeness, 0..1
 
+    @cached_property
+    def confidence(self) -> Array:
+        """How likely the leading label of each item is the right one, shape (items,)."""
+        return np.where(self.belief.facts.known, 1.0, self.belief.certainty)
+
 
 @dataclass(frozen=True)
 class Engine:
@@ -67,15 +72,17 @@ class Engine:
         belief = prospect.now
         satisfied = bar.satisfied(belief) & (belief.total >= self.rules.min_labels)
         room = self._room(belief)
-        closed = satisfied | (room <= 0) | bar.not_worth_asking(belief)
+        known = facts.known
+        closed = satisfied | (room <= 0) | bar.not_worth_asking(belief) | known
         wanted = np.minimum(self.shortfall(prospect), room)
+        winner = np.where(satisfied, bar.winner(belief), NOBODY)
         return Judgement(
             belief=belief,
-            winner=np.where(satisfied, bar.winner(belief), NOBODY),
+            winner=winner if facts.gold is None else np.where(known, facts.gold, winner),
             closed=closed,
             priority=self.priority(prospect),
             wanted=np.where(closed, 0.0, wanted),
-            progress=np.where(satisfied, 1.0, np.minimum(progress(prospect, bar), belief.total > 0)),
+            progress=np.where(satisfied | known, 1.0, np.minimum(progress(prospect, bar), belief.total > 0)),
         )
 
     def shortfall(self, prospect: Prospect) -> Array:
@@ -90,6 +97,8 @@ class Engine:
     def verdict(self, judgement: Judgement, item: int) -> Verdict:
         """The judgement of one item in words."""
         belief = judgement.belief
+        if belief.facts.known[item]:
+            return Verdict.stop(int(judgement.winner[item]), Reason("gold", "the right label was known from the start"))
         reason = self.rules.bar.reason(belief, item)
         if not judgement.closed[item]:
             return Verdict.go_on(reason)

@@ -31,7 +31,7 @@ _TABLE = """
 """
 _STAGED = ("position", "key", "payload", "cost", "gold", "prior", "features")
 _COPIED = (
-    *("job_id", "item_id", "tie_break", "cost", "prior", "key", "payload", "gold", "features"),
+    *("job_id", "item_id", "tie_break", "cost", "gold", "prior", "key", "payload", "features"),
     *("state", "votes", "evidence", "priority", "wanted", "label", "confidence", "progress", "reason"),
 )
 
@@ -66,7 +66,7 @@ _TOTALS = """
     FROM staged_item
 """
 _BETWEEN = """
-    SELECT cost, prior, key, payload, gold, features FROM staged_item
+    SELECT cost, gold, prior, key, payload, features FROM staged_item
     WHERE position >= $1 AND position < $2 ORDER BY position
 """
 
@@ -86,6 +86,7 @@ class Staged(NamedTuple):
 
     text: str
     cost: Decimal
+    gold: int | None
     prior: list[float] | None
 
 
@@ -209,9 +210,9 @@ def _content(row: Sequence[Any]) -> Content:
 
 
 def _staged(line: str) -> Staged:
-    cost, prior, _ = line.split("\t", 2)
+    cost, gold, prior, _ = line.split("\t", 3)
     shares = None if prior == "\\N" else [float(share) for share in prior[1:-1].split(",")]
-    return Staged(line, Decimal(cost), shares)
+    return Staged(line, Decimal(cost), None if gold == "\\N" else int(gold), shares)
 
 
 def _payload(content: Content) -> str:

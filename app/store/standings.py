@@ -34,6 +34,8 @@ class Place:
 
     item_id: int
     cost: Decimal
+    gold: int | None
+    promoted: bool
     prior: Sequence[float] | None
     in_flight: int
     standing: Standing
@@ -44,6 +46,8 @@ _WITHOUT_REASON = [name for name in _STANDING if name != "reason"]
 _COLUMNS = [
     item.c.item_id,
     item.c.cost,
+    item.c.gold,
+    item.c.promoted,
     item.c.prior,
     item.c.in_flight,
     cast(item.c.reason, Text).label("reason"),  # a page has few different ones, and each is read once
@@ -117,11 +121,13 @@ def _places(rows: Sequence[Any]) -> list[Place]:
         Place(
             item_id=item_id,
             cost=cost,
+            gold=gold,
+            promoted=promoted,
             prior=prior,
             in_flight=in_flight,
             standing=_standing(reasons[reason], dict(zip(_WITHOUT_REASON, values, strict=True))),
         )
-        for item_id, cost, prior, in_flight, reason, *values in rows
+        for item_id, cost, gold, promoted, prior, in_flight, reason, *values in rows
     ]
 
 

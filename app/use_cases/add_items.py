@@ -253,7 +253,10 @@ def _judged(job: Job, first: int, rows: bytes) -> tuple[bytes, list[Standing]]:
     """Rows of new items, numbered from `first` on, and where they stand."""
     engine, staged = job.engine, staged_items(rows)
     item_ids = np.arange(first, first + len(staged))
-    known = [Known(item_id, row.cost, row.prior) for item_id, row in zip(item_ids.tolist(), staged, strict=True)]
+    known = [
+        Known(item_id, row.cost, row.prior, gold=row.gold)
+        for item_id, row in zip(item_ids.tolist(), staged, strict=True)
+    ]
     standings = first_standings(engine, known) if known else []
     tie_breaks = engine.tie_breaks(item_ids).tolist()
     return new_rows(job.job_id, item_ids.tolist(), tie_breaks, staged, standings), standings

@@ -8,7 +8,8 @@ from decimal import Decimal
 import numpy as np
 
 from app.domain import STATE_AFTER, Verdict
-from app.policy.belief import Belief, Facts, State
+from app.policy.aggregation.ballots import UNKNOWN
+from app.policy.belief import Belief, Facts, IntArray, State
 from app.policy.engine import Engine, Judgement
 from app.policy.rules import Rules
 from app.store.items import Item, Standing
@@ -25,10 +26,11 @@ class Known:
     cost: Decimal
     prior: Sequence[float] | None
     in_flight: int = 0
+    gold: int | None = None  # as the requester knows it: what the crowd made gold is believed no more than its votes say
 
     @classmethod
     def of(cls, item: Item | Place) -> "Known":
-        return cls(item.item_id, item.cost, item.prior, item.in_flight)
+        return cls(item.item_id, item.cost, item.prior, item.in_flight, None if item.promoted else item.gold)
 
 
 def facts_of(engine: Engine, items: Sequence[Known]) -> Facts:
@@ -42,7 +44,14 @@ def facts_of(engine: Engine, items: Sequence[Known]) -> Facts:
         number=np.array([row.item_id for row in items], dtype=np.int64),
         prior=prior,
         seed=engine.rules.seed,
+        gold=_gold(items),
     )
+
+
+def _gold(items: Sequence[Known]) -> IntArray | None:
+    if all(row.gold is None for row in items):
+        return None
+    return np.array([UNKNOWN if row.gold is None else row.gold for row in items], dtype=np.int64)
 
 
 def state_of(standings: Sequence[Standing]) -> State:
@@ -61,7 +70,7 @@ def judged(engine: Engine, state: State, items: Sequence[Known]) -> list[Judged]
         return _judged(engine, state, items)
     memory = engine.rules.memory
     votes = state.votes.astype(int).tolist()
-    alike = [(*row, known.cost, *(known.prior or ())) for row, known in zip(votes, items, strict=True)]
+    alike = [(*row, known.cost, known.gold, *(known.prior or ())) for row, known in zip(votes, items, strict=True)]
     # A copy of what is needed: another thread may forget it all meanwhile.
     found: dict[object, Judged] = {kind: known for kind in alike if (known := memory.get(kind)) is not None}
     new = {kind: row for row, kind in enumerate(alike) if kind not in found}
@@ -97,7 +106,7 @@ def _judged(engine: Engine, state: State, items: Sequence[Known]) -> list[Judged
     for row, known in enumerate(items):
         number = known.item_id if by_luck and any(votes[row]) else 0
         end = bool(judgement.closed[row]), int(judgement.winner[row])
-        alike = (*votes[row], *evidence[row], known.cost, *(known.prior or ()), number, *end)
+        alike = (*votes[row], *evidence[row], known.cost, known.gold, *(known.prior or ()), number, *end)
         if alike not in worded:
             worded[alike] = engine.verdict(_alone(judgement, row), 0)
         found.append((_standing(votes[row], evidence[row], judgement, row, worded[alike]), worded[alike]))
@@ -111,7 +120,7 @@ def first_standings(engine: Engine, items: Sequence[Known]) -> list[Standing]:
     judgement = engine.judge(state, facts)
     numbers = [
         *(state.votes, state.evidence, judgement.priority, judgement.wanted, judgement.progress, judgement.closed),
-        *(judgement.belief.certainty, facts.cost, *([] if facts.prior is None else [np.nan_to_num(facts.prior)])),
+        *(judgement.confidence, judgement.winner, facts.cost, *([] if facts.prior is None else [np.nan_to_num(facts.prior)])),
     ]
     _, firsts, kinds = np.unique(np.column_stack(numbers), axis=0, return_index=True, return_inverse=True)
     votes, evidence = state.votes.astype(int).tolist(), state.evidence.tolist()
@@ -171,7 +180,7 @@ def _standing(
         priority=float(judgement.priority[row]),
         wanted=int(judgement.wanted[row]),
         label=verdict.label,
-        confidence=float(judgement.belief.certainty[row]),
+        confidence=float(judgement.confidence[row]),
         progress=float(judgement.progress[row]),
         reason=verdict.reason,
     )
