@@ -5,6 +5,7 @@
     ├── JobUnknown              404 job-unknown
     ├── ItemUnknown             404 item-unknown
     ├── AssignmentUnknown       404 assignment-unknown
+    ├── OperationUnknown        404 operation-unknown
     ├── LabelUnknown            422 label-unknown
     ├── ItemConflict            409 item-conflict
     ├── AnswerConflict          409 answer-conflict
@@ -75,6 +76,12 @@ class AssignmentUnknown(SufficeError):
     """The job has no such assignment."""
 
     status, code = 404, "assignment-unknown"
+
+
+class OperationUnknown(SufficeError):
+    """The job has no such operation."""
+
+    status, code = 404, "operation-unknown"
 
 
 class LabelUnknown(SufficeError):

@@ -6,12 +6,26 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from importlib.metadata import version
+from itertools import count
 from typing import Any
 
 import structlog
 from fastapi import FastAPI
 
-from app.api import answers, assignments, catalog, docs, health, items, jobs, next, problems, results, workers  # noqa: A004  named by its noun
+from app.api import (  # noqa: A004  named by their nouns
+    answers,
+    assignments,
+    catalog,
+    docs,
+    health,
+    items,
+    jobs,
+    next,
+    operations,
+    problems,
+    results,
+    workers,
+)
 from app.api.body_limit import BodyLimit
 from app.api.item_files import Imports
 from app.api.request_log import RequestLog, configure_logs
@@ -19,6 +33,7 @@ from app.api.time_limit import TimeLimit
 from app.errors import StartupError
 from app.settings import Settings
 from app.store.database import LOST, create_engine
+from app.use_cases.chores import Chores
 from app.use_cases.clock import Clock
 from app.use_cases.desk import Desk
 from app.use_cases.fit_answers import Fits
@@ -36,7 +51,9 @@ Try it from top to bottom: **create a job**, **add items**, **get the next items
 that you created last. Errors are [RFC 9457](https://www.rfc-editor.org/rfc/rfc9457) problems with a stable `code`.
 """
 
-_READING_ORDER = ("jobs", "items", "workers", "work", "results", "catalog", "health")
+_ROUNDS_PER_CHORES = 10  # of the sweep: what a crash has left behind need not be found at once
+
+_READING_ORDER = ("jobs", "items", "workers", "work", "results", "operations", "catalog", "health")
 
 
 class _Service(FastAPI):
@@ -79,10 +96,22 @@ def create_app(settings: Settings | None = None, clock: Clock = _utc_now) -> Fas
     app.state.imports = Imports()
     app.state.database = create_engine(settings.database_url, settings.database_connections)
     app.state.turns = Turns()
-    app.state.desk = Desk(app.state.database, clock)
+    app.state.chores = Chores(app.state.database, clock)
+    app.state.desk = Desk(app.state.database, clock, app.state.chores)
     problems.install(app)
     docs.install(app)
-    for module in (next, answers, assignments, jobs, items, workers, results, catalog, health):  # the busiest first
+    for module in (
+        next,
+        answers,
+        assignments,
+        jobs,
+        items,
+        workers,
+        results,
+        operations,
+        catalog,
+        health,
+    ):  # the busiest first
         app.include_router(module.router)
     app.add_middleware(BodyLimit, most=settings.max_body_bytes, most_imported=settings.max_import_bytes)
     app.add_middleware(TimeLimit, seconds=settings.request_seconds)
@@ -101,6 +130,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
         with suppress(asyncio.CancelledError):
             await sweeper
         await app.state.desk.close()
+        await app.state.chores.close()
         await app.state.database.dispose()
 
 
@@ -114,11 +144,13 @@ def _spare_the_collector() -> None:
 async def _sweep_forever(app: FastAPI) -> None:
     """Leases expire by themselves, whether anybody asks or not."""
     settings: Settings = app.state.settings
-    while True:
+    for rounds in count():
         await asyncio.sleep(settings.sweep_seconds)
         try:
             keep = timedelta(hours=settings.idempotency_hours)
             await sweep(app.state.database, app.state.clock(), keep_responses=keep)
+            if rounds % _ROUNDS_PER_CHORES == 0:
+                await app.state.chores.sweep()
         except LOST as error:
             log.warning("sweep failed, will try again", error=str(error))
         except Exception:

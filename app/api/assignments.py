@@ -14,7 +14,7 @@ from app.domain import AssignmentState
 from app.errors import AssignmentEnded, AssignmentUnknown, InvalidInput, JobUnknown, LeaseExpired
 from app.policy.text import Key
 from app.store.assignments import HeldLease
-from app.use_cases.answer_ledger import assignment_number
+from app.use_cases.answer_ledger import number_in
 from app.use_cases.change_assignment import Extend, Return
 from app.use_cases.read_assignments import read_assignments
 
@@ -28,7 +28,7 @@ async def _number(
         str, Path(description="The assignment's id, from `next`", json_schema_extra={"example": "1"})
     ],
 ) -> int:
-    number = assignment_number(assignment)
+    number = number_in(assignment)
     if number is None:
         raise AssignmentUnknown(f"The job has no assignment {assignment!r}")
     return number

@@ -21,6 +21,11 @@ def after_number(cursor: str | None) -> int:
     return 0 if cursor is None else _read(cursor, _a_number)
 
 
+def before_number(cursor: str | None) -> int:
+    """The number before which the page ends."""
+    return 2**63 - 1 if cursor is None else _read(cursor, _a_number)
+
+
 def after_name(cursor: str | None) -> str:
     """The name behind which the page starts."""
     return "" if cursor is None else _read(cursor, _a_name)

@@ -94,6 +94,15 @@ class Engine:
         circumstances = Circumstances(self.rules.bar, self.budget, self.inverse_costs)
         return significant(self.rules.allocation.priority(prospect, circumstances))
 
+    @cached_property
+    def tells_workers_apart(self) -> bool:
+        """What an answer is worth can hang on whose it is."""
+        return self.model.tells_workers_apart and self.rules.allocation.heeds_worker
+
+    def worth(self, state: State, facts: Facts, skill: Array) -> Array:
+        """What an answer of the worker with skill[i] on item i is worth per cost, shape (items,)."""
+        return self.priority(self.prospect(state, facts, skill))
+
     def verdict(self, judgement: Judgement, item: int) -> Verdict:
         """The judgement of one item in words."""
         belief = judgement.belief

@@ -5,7 +5,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from asyncpg import Record
@@ -14,6 +14,14 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.store.driver import columns_of, fetch
 from app.store.tables import answer
+
+
+class Vote(NamedTuple):
+    """An answer that counts, as far as arithmetic goes."""
+
+    item_id: int
+    worker: str | None
+    label: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,6 +50,13 @@ _BY_PAIR = f"""
     SELECT {_COLUMNS}
     FROM unnest($2::bigint[], $3::text[]) AS pair (item_id, worker)
     JOIN answer a ON a.job_id = $1 AND a.item_id = pair.item_id AND a.worker = pair.worker"""
+_SINCE = """
+    SELECT answer_id, item_id, worker, label, counted AND NOT withheld AS votes FROM answer
+    WHERE job_id = $1 AND answer_id > $2 ORDER BY answer_id"""
+_ON_ITEMS_SINCE = """
+    SELECT item_id, worker, label FROM answer
+    WHERE job_id = $1 AND item_id = ANY ($2::bigint[]) AND answer_id > $3 AND counted AND NOT withheld
+    ORDER BY answer_id"""
 _ON_ITEMS = (
     f"SELECT {_COLUMNS} FROM answer a WHERE a.job_id = $1 AND a.item_id = ANY ($2::bigint[]) ORDER BY a.answer_id"
 )
@@ -69,6 +84,19 @@ async def answers_on_items(connection: AsyncConnection, job_id: UUID, item_ids: 
     return [_answer(row) for row in await fetch(connection, _ON_ITEMS, job_id, list(item_ids))]
 
 
+async def votes_since(connection: AsyncConnection, job_id: UUID, after: int) -> tuple[list[Vote], int]:
+    """The votes behind the answer number `after`, in the order of commit, and the number of the last answer."""
+    rows = await fetch(connection, _SINCE, job_id, after)
+    return [_vote(row) for row in rows if row["votes"]], rows[-1]["answer_id"] if rows else after
+
+
+async def votes_on_items_since(
+    connection: AsyncConnection, job_id: UUID, item_ids: Collection[int], after: int
+) -> list[Vote]:
+    """The same, on these items."""
+    return [_vote(row) for row in await fetch(connection, _ON_ITEMS_SINCE, job_id, list(item_ids), after)]
+
+
 async def ballots_of(connection: AsyncConnection, job_id: UUID) -> list[tuple[int, str | None, int]]:
     """Every counted answer of a job as (item, worker, label), in the order of commit."""
     query = (
@@ -77,6 +105,10 @@ async def ballots_of(connection: AsyncConnection, job_id: UUID) -> list[tuple[in
         .order_by(answer.c.answer_id)
     )
     return [(row.item_id, row.worker, row.label) for row in await connection.execute(query)]
+
+
+def _vote(row: Record) -> Vote:
+    return Vote(row["item_id"], row["worker"], row["label"])
 
 
 def _answer(row: Record) -> Answer:

@@ -32,7 +32,15 @@ _PRIORS = "SELECT item_id, prior FROM item WHERE job_id = $1 AND prior IS NOT NU
 # Postgres's binary COPY: a header, rows of (number of fields, then length and value of each), two bytes at the end.
 _HEADER, _TRAILER = 19, 2
 _ROW = np.dtype(
-    [("fields", ">i2"), ("_1", ">i4"), ("item", ">i8"), ("_2", ">i4"), ("worker", ">i4"), ("_3", ">i4"), ("label", ">i2")]
+    [
+        ("fields", ">i2"),
+        ("_1", ">i4"),
+        ("item", ">i8"),
+        ("_2", ">i4"),
+        ("worker", ">i4"),
+        ("_3", ">i4"),
+        ("label", ">i2"),
+    ]
 )
 
 

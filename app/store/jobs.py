@@ -127,6 +127,13 @@ async def save_settings(connection: AsyncConnection, changed: Job) -> None:
     await connection.execute(update(job).where(job.c.job_id == changed.job_id).values(values | _ledger(changed)))
 
 
+async def save_stage(connection: AsyncConnection, changed: Job) -> None:
+    """Write back why the job's worker model is in the stage that its ledger says."""
+    await connection.execute(
+        update(job).where(job.c.job_id == changed.job_id).values(stage_choice=changed.stage_choice)
+    )
+
+
 async def set_paused(connection: AsyncConnection, job_id: UUID, *, paused: bool) -> None:
     await connection.execute(update(job).where(job.c.job_id == job_id).values(paused=paused))
 

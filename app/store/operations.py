@@ -1,16 +1,14 @@
 """Operations: long work on a job that a requester can watch."""
 
-import json
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, fields
 from datetime import datetime
 from typing import Any, Literal
 from uuid import UUID
 
-from asyncpg import Record
-from sqlalchemy import text
+from sqlalchemy import ColumnElement, insert, literal_column, select, text, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.store.driver import fetch
+from app.store.tables import operation
 
 OperationState = Literal["waiting", "running", "done", "failed"]
 
@@ -26,16 +24,8 @@ class Operation:
     finished_at: datetime | None = None
 
 
-_COLUMNS = "operation_id, kind, state, progress, outcome, created_at, finished_at"
-_INSERT = "INSERT INTO operation (job_id, operation_id, kind, state, created_at) VALUES ($1, $2, $3, $4, $5)"
-_LOAD = f"SELECT {_COLUMNS} FROM operation WHERE job_id = $1 AND operation_id = $2"
-_FIRST_UNFINISHED = f"""
-    SELECT {_COLUMNS} FROM operation WHERE job_id = $1 AND state IN ('waiting', 'running')
-    ORDER BY operation_id LIMIT 1"""
-_PAGE = f"SELECT {_COLUMNS} FROM operation WHERE job_id = $1 AND operation_id < $2 ORDER BY operation_id DESC LIMIT $3"
-_SAVE = """
-    UPDATE operation SET state = $3, progress = $4, outcome = $5::text::jsonb, finished_at = $6
-    WHERE job_id = $1 AND operation_id = $2"""
+_COLUMNS = [operation.c[field.name] for field in fields(Operation)]
+_UNFINISHED = operation.c.state.in_([literal_column("'waiting'"), literal_column("'running'")])  # as in the index
 _JOBS_IN_NEED = text("""
     SELECT job_id FROM operation WHERE state IN ('waiting', 'running')
     UNION SELECT job_id FROM job WHERE answers >= refit_at
@@ -45,29 +35,28 @@ _NO_LONGER_ALONE = text("SELECT pg_advisory_unlock(hashtextextended(:name, 0))")
 
 
 async def insert_operation(connection: AsyncConnection, job_id: UUID, new: Operation) -> None:
-    await fetch(connection, _INSERT, job_id, new.operation_id, new.kind, new.state, new.created_at)
+    await connection.execute(insert(operation).values(job_id=job_id, **asdict(new)))
 
 
 async def save_operation(connection: AsyncConnection, job_id: UUID, changed: Operation) -> None:
-    outcome = None if changed.outcome is None else json.dumps(changed.outcome)
-    values = (changed.state, changed.progress, outcome, changed.finished_at)
-    await fetch(connection, _SAVE, job_id, changed.operation_id, *values)
+    this = (operation.c.job_id == job_id) & (operation.c.operation_id == changed.operation_id)
+    await connection.execute(update(operation).where(this).values(**asdict(changed)))
 
 
 async def load_operation(connection: AsyncConnection, job_id: UUID, number: int) -> Operation | None:
-    rows = await fetch(connection, _LOAD, job_id, number)
-    return _operation(rows[0]) if rows else None
+    found = await _operations(connection, job_id, operation.c.operation_id == number)
+    return found[0] if found else None
 
 
 async def first_unfinished(connection: AsyncConnection, job_id: UUID) -> Operation | None:
     """The one to be carried out next; one that is running though nobody runs it was left behind by a crash."""
-    rows = await fetch(connection, _FIRST_UNFINISHED, job_id)
-    return _operation(rows[0]) if rows else None
+    found = await _operations(connection, job_id, _UNFINISHED)
+    return found[-1] if found else None
 
 
 async def page_of_operations(connection: AsyncConnection, job_id: UUID, *, before: int, most: int) -> list[Operation]:
     """Operations, newest first."""
-    return [_operation(row) for row in await fetch(connection, _PAGE, job_id, before, most)]
+    return await _operations(connection, job_id, operation.c.operation_id < before, most)
 
 
 async def jobs_in_need(connection: AsyncConnection) -> list[UUID]:
@@ -87,5 +76,8 @@ async def no_longer_alone(connection: AsyncConnection, job_id: UUID) -> None:
     await connection.commit()
 
 
-def _operation(row: Record) -> Operation:
-    return Operation(**row)
+async def _operations(
+    connection: AsyncConnection, job_id: UUID, which: ColumnElement[bool], most: int | None = None
+) -> list[Operation]:
+    query = select(*_COLUMNS).where(operation.c.job_id == job_id, which).order_by(operation.c.operation_id.desc())
+    return [Operation(**row) for row in (await connection.execute(query.limit(most))).mappings()]

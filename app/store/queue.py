@@ -56,7 +56,7 @@ async def head_of_queue(connection: AsyncConnection, job_id: UUID, *, most: int)
     return await _best(connection, _BEST.format(conditions="", most=int(most)), job_id)
 
 
-async def best_open_item(
+async def best_open_items(
     connection: AsyncConnection,
     job_id: UUID,
     *,
@@ -64,16 +64,16 @@ async def best_open_item(
     price: Decimal,
     affordable: Decimal | None,
     besides: Collection[int],
-) -> Queued | None:
-    """The item that this worker should answer next, other than those that are known already."""
+    most: int,
+) -> list[Queued]:
+    """The items that this worker should answer next, other than those that are known already."""
     conditions = [
         "AND i.item_id <> ALL ($2::bigint[])",
         "AND ($3::numeric IS NULL OR i.cost * $4::numeric <= $3::numeric)",
         "AND ($5::text IS NULL OR true)" if worker is None else f"AND {_NEW_TO.format(worker='$5::text')}",
     ]
-    statement = _BEST.format(conditions=" ".join(conditions), most=1)
-    found = await _best(connection, statement, job_id, list(besides), affordable, price, worker)
-    return found[0] if found else None
+    statement = _BEST.format(conditions=" ".join(conditions), most=int(most))
+    return await _best(connection, statement, job_id, list(besides), affordable, price, worker)
 
 
 async def who_finds_room(connection: AsyncConnection, job_id: UUID, workers: Collection[str | None]) -> set[str | None]:

@@ -32,10 +32,10 @@ class Submission:
 
     @property
     def number(self) -> int | None:
-        return assignment_number(self.assignment or "")
+        return number_in(self.assignment or "")
 
 
-def assignment_number(name: str) -> int | None:
+def number_in(name: str) -> int | None:
     """The number that an assignment's id stands for; None where it can be nobody's."""
     return int(name) if name.isascii() and name.isdecimal() and len(name) <= _LONGEST_NUMBER else None
 

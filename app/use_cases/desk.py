@@ -4,6 +4,7 @@ import asyncio
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -12,16 +13,18 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 from app.errors import SufficeError
 from app.store.assignments import HeldLease
 from app.store.database import is_lost
-from app.store.jobs import lock_job, save_ledger
+from app.store.jobs import Job, lock_job, save_ledger
 from app.use_cases.answer_ledger import Submission
 from app.use_cases.assign_next import Ask, Next, assign_next
 from app.use_cases.change_assignment import Change, Extend, Return, change_assignments
+from app.use_cases.chores import Chores, is_due
 from app.use_cases.clock import Clock
 from app.use_cases.record_answers import Outcome, record_answers
 from app.use_cases.release_expired import release_expired
 
 _MOST = 1000  # answers, asks and changes in one transaction
 _CROWD = 8  # requests served together: who was just answered will soon be back ...
+_SMALL = 10_000  # answers of a job whose refit is so short that those who bring it about wait for it: see `Desk`
 _BREATH = 0.002  # seconds ... and to wait so long for them saves a transaction for the quickest one alone
 
 
@@ -49,15 +52,26 @@ class _Waiting:
                 return count
         return 1
 
+    def tell(self, outcome: Any, _: object = None) -> None:  # noqa: ANN401  each kind of wish has its own outcome
+        if self.outcome.done():
+            return  # whoever waited has left
+        if isinstance(outcome, Exception):
+            self.outcome.set_exception(outcome)
+        else:
+            self.outcome.set_result(outcome)
+
 
 class Desk:
     """One queue per job. Who comes alone is served at once; those who come meanwhile are served next, together.
 
     A commit costs the same for one request and for a hundred, and no job ever holds more than one connection.
+
+    Where answers bring about a refit, they are told of once it is done, as long as the job is small: who asks and
+    answers one by one then meets the same decisions every time. Nobody else waits for it, and in large jobs nobody does.
     """
 
-    def __init__(self, database: AsyncEngine, clock: Clock) -> None:
-        self._database, self._clock = database, clock
+    def __init__(self, database: AsyncEngine, clock: Clock, chores: Chores) -> None:
+        self._database, self._clock, self._chores = database, clock, chores
         self._queues: dict[UUID, deque[_Waiting]] = {}
         self._serving: set[asyncio.Task[None]] = set()
 
@@ -112,8 +126,11 @@ class Desk:
         return together
 
     async def _serve_together(self, job_id: UUID, together: Sequence[_Waiting]) -> None:
+        chore = None
         try:
-            outcomes = await self._commit(job_id, [waiting.wish for waiting in together])
+            job, outcomes = await self._commit(job_id, [waiting.wish for waiting in together])
+            chore = self._chores.begin(job_id) if is_due(job) else None
+            chore = chore if job.answers <= _SMALL else None
         except Exception as error:  # noqa: BLE001  whatever it is, it belongs to those who wait, not to this loop
             if len(together) > 1 and not is_lost(error) and not isinstance(error, SufficeError):
                 for waiting in together:  # one of them may be to blame; the others shall not suffer for it
@@ -121,19 +138,19 @@ class Desk:
                 return
             outcomes = [error] * len(together)
         for waiting, outcome in zip(together, outcomes, strict=True):
-            if waiting.outcome.done():
-                continue
-            if isinstance(outcome, Exception):
-                waiting.outcome.set_exception(outcome)
+            if chore is not None and isinstance(waiting.wish, Sent):
+                chore.add_done_callback(partial(waiting.tell, outcome))
             else:
-                waiting.outcome.set_result(outcome)
+                waiting.tell(outcome)
 
-    async def _commit(self, job_id: UUID, wishes: Sequence[Wish]) -> list[Any]:
+    async def _commit(self, job_id: UUID, wishes: Sequence[Wish]) -> tuple[Job, list[Any]]:
         async with self._database.begin() as connection:
             return await _fulfil(connection, job_id, wishes, self._clock)
 
 
-async def _fulfil(connection: AsyncConnection, job_id: UUID, wishes: Sequence[Wish], clock: Clock) -> list[Any]:
+async def _fulfil(
+    connection: AsyncConnection, job_id: UUID, wishes: Sequence[Wish], clock: Clock
+) -> tuple[Job, list[Any]]:
     """Answers first, for they free items and money; then what is given back; then who asks for more."""
     before = await lock_job(connection, job_id)
     now = clock()  # after the lock: a lease should not have been running while its worker waited
@@ -150,4 +167,4 @@ async def _fulfil(connection: AsyncConnection, job_id: UUID, wishes: Sequence[Wi
         outcomes |= zip(asks, given, strict=True)
     if job != before:
         await save_ledger(connection, job)
-    return [outcomes[place] for place in range(len(wishes))]
+    return job, [outcomes[place] for place in range(len(wishes))]

@@ -1,19 +1,26 @@
 """The best open items, read ahead once for all who ask at the same moment."""
 
+import asyncio
 from bisect import insort
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from decimal import Decimal
+from itertools import islice
 
+import numpy as np
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from app.policy.belief import Array
 from app.store.items import Item, change_in_flight, save_standings
 from app.store.jobs import Job
-from app.store.queue import Queued, best_open_item, head_of_queue
+from app.store.queue import Queued, best_open_items, head_of_queue
 from app.use_cases.copies_out import thought_over
+from app.use_cases.standing import worths
 
+SHORTLIST = 16  # items that are valued for the worker who asks; `bench/shortlist.py` measures what that misses
 _MOST = 1024  # items read ahead, with all that a worker needs to see
+_MOST_VALUED = 200_000  # numbers: pairs of item and worker, times labels, times labels, that are valued ahead of time
 
 
 @dataclass(frozen=True)
@@ -34,29 +41,47 @@ class Buyer:
         return self.affordable is None or self.cost_of(queued.item) <= self.affordable
 
 
+@dataclass(frozen=True)
+class Offer:
+    """An item for a buyer, and what the answer is worth per cost of the item."""
+
+    queued: Queued
+    worth: float
+
+
 class QueueHead:
     """Gives each buyer the item that Postgres would give if they came one by one.
 
-    Items come from the head of the queue, read once for all. Only where none of them suits a buyer, or one has lost its
-    place because its allocation heeds what is out, is the queue asked again, for that buyer alone.
+    Items come from the head of the queue, read once for all. Only where too few of them suit a buyer, or one has lost
+    its place because its allocation heeds what is out, is the queue asked again, for that buyer alone.
+
+    The queue is ordered by what an answer of a newcomer would be worth. For a worker of whom more is known, the first
+    few that suit are valued by the engine with that worker's skill, and the best of them is offered.
     """
 
-    def __init__(self, connection: AsyncConnection, job: Job) -> None:
-        self._connection, self._job = connection, job
+    def __init__(self, connection: AsyncConnection, job: Job, skills: Mapping[str, Array]) -> None:
+        self._connection, self._job, self._engine = connection, job, job.engine
+        self._skills = skills if self._engine.tells_workers_apart else {}
         self._queue: list[Queued] = []  # those with room, best first
         self._known: set[int] = set()
         self._whole = False  # nothing has room but what is known
         self._horizon = (0.0, 0)  # the rank behind which nothing is known for sure
         self._leased: Counter[int] = Counter()
         self._changed: dict[int, Item] = {}
+        self._worth: dict[tuple[int, str], float] = {}
 
     async def read_ahead(self, wanted: int) -> None:
-        most = min(1 << max(wanted - 1, 0).bit_length(), _MOST)  # few different statements, each prepared once
+        ahead = max(wanted - 1, 0) + (SHORTLIST - 1 if self._skills else 0)
+        most = min(1 << ahead.bit_length(), _MOST)  # few different statements, each prepared once
         self._queue = await head_of_queue(self._connection, self._job.job_id, most=most)
         self._known = {queued.item.item_id for queued in self._queue}
         self._whole = len(self._queue) < most
         if self._queue:
             self._horizon = _rank(self._queue[-1])
+        pairs = len(self._skills) * len(self._queue)
+        if len(self._skills) > 1 and pairs * len(self._job.rules.labels) ** 2 <= _MOST_VALUED:
+            items = [queued.item for queued in self._queue]
+            await asyncio.to_thread(self._value, items * len(self._skills), np.repeat(list(self._skills), len(items)))
 
     @property
     def is_empty(self) -> bool:
@@ -65,37 +90,24 @@ class QueueHead:
 
     async def take(self, buyer: Buyer) -> Item | None:
         """The best item for this buyer, now out to one worker more; None where there is none."""
-        best = next((queued for queued in self._queue if buyer.may_take(queued)), None)
-        if not self._whole and (best is None or _rank(best) > self._horizon):
-            best = await self._look_further(buyer, best)
-        if best is None:
+        offer = await self.offer(buyer)
+        if offer is None:
             return None
-        self._lease(best, buyer)
-        return best.item
+        self.lease(offer, buyer)
+        return offer.queued.item
 
-    async def write_back(self) -> None:
-        if self._changed:
-            await save_standings(self._connection, self._job.job_id, list(self._changed.values()))
-        else:
-            await change_in_flight(self._connection, self._job.job_id, self._leased)
+    async def offer(self, buyer: Buyer) -> Offer | None:
+        """The best item for this buyer; None where there is none."""
+        most = SHORTLIST if buyer.worker in self._skills else 1
+        found = self._first(buyer, most)
+        if not self._whole and (len(found) < most or _rank(found[-1]) > self._horizon):
+            await self._look_further(buyer, most)
+            found = self._first(buyer, most)
+        return self._best_of(found, buyer) if found else None
 
-    async def _look_further(self, buyer: Buyer, best: Queued | None) -> Queued | None:
-        """Behind what was read ahead there may be a better one."""
-        found = await best_open_item(
-            self._connection,
-            self._job.job_id,
-            worker=buyer.worker,
-            price=buyer.price,
-            affordable=buyer.affordable,
-            besides=self._known,
-        )
-        if found is None:
-            return best
-        self._known.add(found.item.item_id)
-        insort(self._queue, found, key=_rank)
-        return found if best is None or _rank(found) < _rank(best) else best
-
-    def _lease(self, queued: Queued, buyer: Buyer) -> None:
+    def lease(self, offer: Offer, buyer: Buyer) -> None:
+        """The offer is taken: the item is out to one worker more."""
+        queued = offer.queued
         self._queue.remove(queued)
         item = replace(queued.item, in_flight=queued.item.in_flight + 1)
         self._leased[item.item_id] += 1
@@ -105,6 +117,49 @@ class QueueHead:
         if item.in_flight < item.standing.wanted:
             seen_by = queued.seen_by if buyer.worker is None else queued.seen_by | {buyer.worker}
             insort(self._queue, Queued(item, seen_by), key=_rank)
+
+    async def write_back(self) -> None:
+        if self._changed:
+            await save_standings(self._connection, self._job.job_id, list(self._changed.values()))
+        else:
+            await change_in_flight(self._connection, self._job.job_id, self._leased)
+
+    def _first(self, buyer: Buyer, most: int) -> list[Queued]:
+        """The first of those known that suit the buyer."""
+        return list(islice((queued for queued in self._queue if buyer.may_take(queued)), most))
+
+    async def _look_further(self, buyer: Buyer, most: int) -> None:
+        """Behind what was read ahead there may be better ones."""
+        further = await best_open_items(
+            self._connection,
+            self._job.job_id,
+            worker=buyer.worker,
+            price=buyer.price,
+            affordable=buyer.affordable,
+            besides=self._known,
+            most=most,
+        )
+        for found in further:
+            self._known.add(found.item.item_id)
+            insort(self._queue, found, key=_rank)
+
+    def _best_of(self, found: list[Queued], buyer: Buyer) -> Offer:
+        worker = buyer.worker
+        if worker is None or worker not in self._skills:
+            return Offer(found[0], found[0].item.standing.priority)
+        unvalued = [queued.item for queued in found if (queued.item.item_id, worker) not in self._worth]
+        if unvalued:
+            self._value(unvalued, [worker] * len(unvalued))
+        offers = [Offer(queued, self._worth[queued.item.item_id, worker]) for queued in found]
+        return max(offers, key=lambda offer: offer.worth)  # the first of equals, as the queue has them
+
+    def _value(self, items: list[Item], workers: Collection[str]) -> None:
+        """What an answer of workers[i] on items[i] is worth."""
+        skills = [self._skills[worker] for worker in workers]
+        worth = worths(self._engine, items, skills)
+        self._worth |= {
+            (item.item_id, str(worker)): value for item, worker, value in zip(items, workers, worth, strict=True)
+        }
 
 
 def _rank(queued: Queued) -> tuple[float, int]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from app.domain import STATE_AFTER, Verdict
 from app.policy.aggregation.ballots import UNKNOWN
-from app.policy.belief import Belief, Facts, IntArray, State
+from app.policy.belief import Array, Belief, Facts, IntArray, State
 from app.policy.engine import Engine, Judgement
 from app.policy.rules import Rules
 from app.store.items import Item, Standing
@@ -26,7 +26,9 @@ class Known:
     cost: Decimal
     prior: Sequence[float] | None
     in_flight: int = 0
-    gold: int | None = None  # as the requester knows it: what the crowd made gold is believed no more than its votes say
+    gold: int | None = (
+        None  # as the requester knows it: what the crowd made gold is believed no more than its votes say
+    )
 
     @classmethod
     def of(cls, item: Item | Place) -> "Known":
@@ -120,7 +122,12 @@ def first_standings(engine: Engine, items: Sequence[Known]) -> list[Standing]:
     judgement = engine.judge(state, facts)
     numbers = [
         *(state.votes, state.evidence, judgement.priority, judgement.wanted, judgement.progress, judgement.closed),
-        *(judgement.confidence, judgement.winner, facts.cost, *([] if facts.prior is None else [np.nan_to_num(facts.prior)])),
+        *(
+            judgement.confidence,
+            judgement.winner,
+            facts.cost,
+            *([] if facts.prior is None else [np.nan_to_num(facts.prior)]),
+        ),
     ]
     _, firsts, kinds = np.unique(np.column_stack(numbers), axis=0, return_index=True, return_inverse=True)
     votes, evidence = state.votes.astype(int).tolist(), state.evidence.tolist()
@@ -140,6 +147,21 @@ def standings(engine: Engine, places: Sequence[Place | Item]) -> list[Standing]:
         ):
             found[place.item_id] = standing
     return [found[place.item_id] for place in places]
+
+
+def worths(engine: Engine, items: Sequence[Item], skills: Sequence[Array]) -> list[float]:
+    """What an answer of a worker with skills[i] on items[i] is worth per cost."""
+    found = [0.0] * len(items)
+    rows: defaultdict[int, list[int]] = defaultdict(list)  # by the width of the evidence, as below
+    for row, item in enumerate(items):
+        rows[len(item.standing.evidence)].append(row)
+    for alike in rows.values():
+        some = [items[row] for row in alike]
+        state, facts = state_of([item.standing for item in some]), facts_of(engine, [Known.of(item) for item in some])
+        worth = engine.worth(state, facts, np.array([skills[row] for row in alike]))
+        for row, value in zip(alike, worth.tolist(), strict=True):
+            found[row] = value
+    return found
 
 
 def _by_width_of_evidence(places: Sequence[Place | Item]) -> Iterable[list[Place | Item]]:

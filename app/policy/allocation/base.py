@@ -27,6 +27,7 @@ class Allocation(Member, ABC):
 
     heeds_in_flight: ClassVar[bool] = False  # the priority changes when an answer goes out or comes back unanswered
     heeds_number: ClassVar[bool] = False  # the priority tells apart items of equal value, by luck or by place
+    heeds_worker: ClassVar[bool] = True  # whose answer it would be can play a part in its value
     heeds_budget: ClassVar[bool] = False  # the priority changes with the job's budget and with the costs of all items
 
     @property

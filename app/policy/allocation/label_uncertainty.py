@@ -1,6 +1,6 @@
 """Ask where we know least."""
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 from app.policy.allocation.base import Allocation, Circumstances
 from app.policy.belief import Array
@@ -27,6 +27,7 @@ class LabelUncertainty(Allocation):
     """
 
     kind: Literal["label-uncertainty"] = "label-uncertainty"
+    heeds_worker: ClassVar[bool] = False
 
     def value(self, prospect: Prospect, circumstances: Circumstances) -> Array:  # noqa: ARG002  accuracy is the goal
         return 1 - prospect.now.certainty

@@ -1,5 +1,7 @@
 """Allocations whose order has nothing to do with an item's cost."""
 
+from typing import ClassVar
+
 from app.policy.allocation.base import Allocation, Circumstances
 from app.policy.belief import Array
 from app.policy.prospect import Prospect
@@ -7,6 +9,8 @@ from app.policy.prospect import Prospect
 
 class Unpriced(Allocation):
     """The value is the priority. It hangs on more than votes: on what is out, on the item's number or its cost."""
+
+    heeds_worker: ClassVar[bool] = False
 
     @property
     def by_votes_alone(self) -> bool:

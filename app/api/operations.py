@@ -1,0 +1,91 @@
+"""Long work on a job over HTTP: start it, watch it."""
+
+from datetime import datetime
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Path, Request, Response
+from pydantic import BaseModel, Field
+
+from app.api.cursors import Cursor, Limit, before_number, cursor_of
+from app.api.dependencies import Database, InTurn, JobId, Time
+from app.api.problems import documented
+from app.errors import InvalidInput, JobUnknown, OperationUnknown
+from app.store.operations import Operation, OperationState
+from app.use_cases.chores import Chores, ask_for_refit
+from app.use_cases.read_operations import list_operations, read_operation
+
+router = APIRouter(prefix="/v1/jobs/{job}", tags=["operations"])
+
+_LOCATION = {"Location": {"description": "Where to watch it", "schema": {"type": "string"}, "required": True}}
+
+
+class OperationOut(BaseModel):
+    id: str
+    kind: Annotated[str, Field(description="What is being done")]
+    state: OperationState
+    progress: Annotated[float, Field(ge=0, le=1)]
+    outcome: Annotated[dict[str, Any] | None, Field(description="What came of it, once it is done or has failed")]
+    created_at: datetime
+    finished_at: datetime | None
+
+
+class OperationsOut(BaseModel):
+    operations: list[OperationOut]
+    next_cursor: Annotated[str | None, Field(description="Give it as `cursor` to get the next page; null: the end")]
+
+
+@router.post(
+    "/refit",
+    status_code=202,
+    summary="Estimate everything anew",
+    responses={202: {"headers": _LOCATION}, **documented(JobUnknown, InvalidInput)},
+)
+async def post_refit(
+    job_id: JobId, request: Request, response: Response, database: Database, turns: InTurn, clock: Time
+) -> OperationOut:
+    """Fit all answers of the job at once: every worker's skill, every item's belief, priority and verdict.
+
+    It also happens by itself as answers come in (`refit` of the job says how often). Nobody waits for it: answers that
+    come meanwhile are kept. The response says where to watch it; a refit that is waiting already is not doubled.
+    """
+    async with turns.of(job_id):
+        asked = await ask_for_refit(database, job_id, clock())
+    chores: Chores = request.app.state.chores
+    chores.begin(job_id)
+    response.headers["Location"] = f"/v1/jobs/{job_id}/operations/{asked.operation_id}"
+    return _shown(asked)
+
+
+@router.get("/operations", summary="List operations", responses=documented(JobUnknown, InvalidInput))
+async def get_operations(job_id: JobId, database: Database, cursor: Cursor = None, limit: Limit = 100) -> OperationsOut:
+    """See what was done to the job as a whole, newest first: refits that were asked for and those that came due."""
+    found, following = await list_operations(database, job_id, before=before_number(cursor), most=limit)
+    return OperationsOut(
+        operations=[_shown(one) for one in found], next_cursor=None if following is None else cursor_of(following)
+    )
+
+
+@router.get(
+    "/operations/{operation}",
+    summary="Watch an operation",
+    responses=documented(JobUnknown, OperationUnknown, InvalidInput),
+)
+async def get_operation(
+    job_id: JobId,
+    operation: Annotated[str, Path(description="The operation's id", json_schema_extra={"example": "1"})],
+    database: Database,
+) -> OperationOut:
+    """Ask until `state` is `done` or `failed`; `progress` goes from 0 to 1, `outcome` then says what came of it."""
+    return _shown(await read_operation(database, job_id, operation))
+
+
+def _shown(operation: Operation) -> OperationOut:
+    return OperationOut(
+        id=str(operation.operation_id),
+        kind=operation.kind,
+        state=operation.state,
+        progress=operation.progress,
+        outcome=operation.outcome,
+        created_at=operation.created_at,
+        finished_at=operation.finished_at,
+    )

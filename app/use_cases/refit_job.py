@@ -1,0 +1,231 @@
+"""Estimate everything anew from all answers of a job, while the job goes on.
+
+All answers up to a moment are fitted away from the event loop. What has come meanwhile is learned on top, the workers'
+skills are replaced in one short transaction, and the items page by page in others, each with the answers that have come
+by then. Nobody waits longer than for a page, and no answer is lost: an item holds what was fitted and every answer since.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+from uuid import UUID
+
+import numpy as np
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from app.policy.aggregation.ballots import Ballots
+from app.policy.belief import Array, Facts, State
+from app.policy.engine import Engine
+from app.policy.fitting import Crowd, Fit, fit
+from app.store.answers import Vote, votes_on_items_since, votes_since
+from app.store.history import History, read_history
+from app.store.items import Standing
+from app.store.jobs import Job, load_job, lock_job, save_ledger, save_stage
+from app.store.standings import Place, places_of
+from app.store.workers import load_workers, save_skills
+from app.use_cases.judge_again import settle
+from app.use_cases.workshop import Workshop
+
+Report = Callable[[float], Awaitable[None]]
+
+_PAGE = 250  # items in one transaction: a few hundredths of a second in which others wait
+_FEW = 200  # answers that are caught up with while others wait
+_BREATH = 0.005  # seconds between two pages, for those who wait
+_FITTED = 0.3  # of the way, when the fit is done
+
+
+async def refit_job(connection: AsyncConnection, workshop: Workshop, job_id: UUID, report: Report) -> dict[str, Any]:
+    """Fit, take over, write back; gives what is told of it. The caller sees to it that nobody else does the same."""
+    history = await read_history(connection, job_id)
+    if not history.job.items:
+        return {"answers": 0, "items": 0, "reopened": 0}
+    found = await workshop.do(len(history.votes.item), _fitted, history)
+    await report(_FITTED)
+    draft = _Draft(history, found)
+    await _catch_up(connection, draft)
+    before = await _take_over(connection, draft)
+    job = await _write_pages(connection, draft, report)
+    return _outcome(draft, before, job)
+
+
+def _fitted(history: History) -> Fit:
+    job, votes = history.job, history.votes
+    ballots = Ballots.of(
+        votes.item,
+        votes.worker,
+        votes.label,
+        items=job.items,
+        workers=max(len(history.crowd), int(votes.worker.max(initial=-1)) + 1),
+        classes=len(job.rules.labels),
+        gold=history.gold,
+    )
+    prior = _rows(job.engine, history.carried, ballots.workers)
+    crowd = Crowd(skill=_rows(job.engine, history.skills, ballots.workers, prior), prior=prior)
+    return fit(job.rules.worker_model, job.stage, ballots, _facts(history), crowd)
+
+
+def _facts(history: History) -> Facts:
+    return replace(Facts.plain(history.job.items, history.job.rules.seed), prior=history.prior, gold=history.gold)
+
+
+def _rows(
+    engine: Engine, known: Sequence[Sequence[float] | None], workers: int, otherwise: Array | None = None
+) -> Array:
+    """The skills of all workers, unnamed ones included; of whom nothing is known, `otherwise` or a newcomer's."""
+    newcomer = engine.newcomer()
+    rows = np.tile(newcomer, (workers, 1)) if otherwise is None else otherwise.copy()
+    for place, skill in enumerate(known):
+        if skill is not None and len(skill) == len(newcomer):
+            rows[place] = skill
+    return rows
+
+
+@dataclass
+class _Draft:
+    """What was fitted, with what has been learned since: everything as of the answer number `until`."""
+
+    history: History
+    found: Fit
+
+    def __post_init__(self) -> None:
+        job, refitted = self.history.job, self.found.refitted
+        self.until = job.answers
+        self.engine = replace(job, stage=self.found.stage).engine
+        self.facts = _facts(self.history)
+        self.votes, self.evidence = refitted.state.votes.copy(), np.array(refitted.state.evidence)
+        self.skills: dict[str, Array] = dict(zip(self.history.crowd, refitted.skill, strict=False))
+        self.newcomer = self.engine.newcomer()
+
+    @property
+    def item_ids(self) -> list[int]:
+        """Items that somebody has answered."""
+        return (np.flatnonzero(self.votes.any(axis=1)) + 1).tolist()
+
+    def learn(self, votes: Sequence[Vote]) -> None:
+        """Answers that have come since, as they would have been learned one by one."""
+        for some in _apart([vote for vote in votes if vote.item_id <= len(self.votes)]):
+            rows = np.array([vote.item_id - 1 for vote in some])
+            skill = np.array([self.skills.get(vote.worker or "", self.newcomer) for vote in some])
+            label = np.array([vote.label for vote in some])
+            state, learned = self.engine.learn(self.state(rows), self.facts.rows(rows), skill, label)
+            self.put(rows, state)
+            self.skills |= {
+                vote.worker: row for vote, row in zip(some, learned, strict=True) if vote.worker is not None
+            }
+
+    def state(self, rows: Array) -> State:
+        return State(self.votes[rows], self.evidence[rows])
+
+    def put(self, rows: Array, state: State) -> None:
+        wider = state.evidence.shape[1] - self.evidence.shape[1]
+        if wider > 0:  # a model that keeps something of every answer
+            self.evidence = np.pad(self.evidence, ((0, 0), (0, wider)), constant_values=np.nan)
+        self.votes[rows], self.evidence[rows] = state.votes, state.evidence
+
+
+def _apart(votes: Sequence[Vote]) -> Iterator[list[Vote]]:
+    """Cut where an item or a worker comes again: what is left together can be learned together."""
+    some: list[Vote] = []
+    seen: set[object] = set()
+    for vote in votes:
+        touched = {vote.item_id, vote.worker} - {None}
+        if touched & seen:
+            yield some
+            some, seen = [], set()
+        some.append(vote)
+        seen |= touched
+    if some:
+        yield some
+
+
+async def _catch_up(connection: AsyncConnection, draft: _Draft) -> None:
+    """Learn what has come during the fit, until only a few answers are left for the time under the lock."""
+    behind = _FEW + 1
+    while behind > _FEW:
+        async with connection.begin():
+            job = await load_job(connection, draft.history.job.job_id)
+            votes, until = await votes_since(connection, job.job_id, draft.until)
+        await asyncio.to_thread(draft.learn, votes)
+        behind, draft.until = until - draft.until, until
+
+
+async def _take_over(connection: AsyncConnection, draft: _Draft) -> Job:
+    """From now on the job is in the fitted stage with the fitted skills; items follow."""
+    async with connection.begin():
+        job = await lock_job(connection, draft.history.job.job_id)
+        votes, draft.until = await votes_since(connection, job.job_id, draft.until)
+        draft.learn(votes)
+        skills = {name: skill.tolist() for name, skill in draft.skills.items() if skill.size}
+        accuracy = await asyncio.to_thread(_accuracies, draft.engine, draft.skills)
+        await save_skills(connection, job.job_id, skills, accuracy)
+        schedule = job.rules.refit
+        refit_at = None if job.refit_at is None or schedule is None else schedule.next_at(job.answers)
+        choice = draft.found.choice
+        told = job.stage_choice if choice is None else choice.as_json()
+        job = replace(job, stage=draft.found.stage, stage_choice=told, refit_at=refit_at)
+        await save_ledger(connection, job)
+        await save_stage(connection, job)
+    return job
+
+
+def _accuracies(engine: Engine, skills: dict[str, Array]) -> dict[str, float]:
+    known = {name: skill for name, skill in skills.items() if skill.size}
+    if not known:
+        return {}
+    return dict(zip(known, engine.model.accuracy(np.array(list(known.values()))).tolist(), strict=True))
+
+
+async def _write_pages(connection: AsyncConnection, draft: _Draft, report: Report) -> Job:
+    item_ids = draft.item_ids
+    job = draft.history.job
+    for start in range(0, len(item_ids), _PAGE):
+        page = item_ids[start : start + _PAGE]
+        job = await _write_page(connection, draft, page)
+        await report(_FITTED + (1 - _FITTED) * (start + len(page)) / len(item_ids))
+        await asyncio.sleep(_BREATH)
+    return job
+
+
+async def _write_page(connection: AsyncConnection, draft: _Draft, item_ids: list[int]) -> Job:
+    async with connection.begin():
+        job = await lock_job(connection, draft.history.job.job_id)
+        before = await places_of(connection, job.job_id, item_ids)
+        since = await votes_on_items_since(connection, job.job_id, item_ids, draft.until)
+        workers = await load_workers(connection, job.job_id, {vote.worker for vote in since if vote.worker is not None})
+        known = {name: np.array(worker.skill) for name, worker in workers.items() if worker.skill is not None}
+        anew = await asyncio.to_thread(_anew, draft, before, since, known)
+        schedule = job.rules.refit
+        job = await settle(connection, job, before, anew, closed_too=schedule is not None and schedule.reopen)
+        await save_ledger(connection, job)
+    return job
+
+
+def _anew(draft: _Draft, places: Sequence[Place], since: Sequence[Vote], skills: dict[str, Array]) -> list[Place]:
+    """The items as fitted, with the answers that have come since; what those taught about workers is known already."""
+    for vote in since:
+        row = np.array([vote.item_id - 1])
+        skill = skills.get(vote.worker or "", draft.newcomer)[None, :]
+        draft.put(
+            row, draft.engine.model.answered(draft.state(row), draft.facts.rows(row), skill, np.array([vote.label]))
+        )
+    return [replace(place, standing=_with(place.standing, draft, place.item_id - 1)) for place in places]
+
+
+def _with(standing: Standing, draft: _Draft, row: int) -> Standing:
+    evidence = draft.evidence[row]
+    return replace(
+        standing, votes=draft.votes[row].astype(int).tolist(), evidence=evidence[~np.isnan(evidence)].tolist()
+    )
+
+
+def _outcome(draft: _Draft, before: Job, after: Job) -> dict[str, Any]:
+    stages = after.rules.worker_model.stages(len(after.rules.labels))
+    return {
+        "answers": draft.until,
+        "items": len(draft.item_ids),
+        "iterations": draft.found.refitted.iterations,
+        "converged": draft.found.refitted.converged,
+        "worker_model": stages[draft.found.stage],
+        "resolved": {"before": before.resolved, "after": after.resolved},
+    }
