@@ -9,10 +9,14 @@ from pydantic_core import PydanticCustomError
 from app.policy.aggregation import AnyAggregation, Majority
 from app.policy.allocation import AnyAllocation, Information
 from app.policy.belief import Facts
+from app.policy.gold import AutoGold, Gold
 from app.policy.prospect import Prospect
+from app.policy.refit import Refit
 from app.policy.requirements import AllOf, AnyRequirement, Count, Ratio, Requirement
 from app.policy.requirements.combination import Combination
+from app.policy.spammers import Spammers
 from app.policy.text import Label
+from app.policy.worker_choice import AnyWorkerChoice, Pull
 from app.policy.workers import Anonymous, AnyWorkerModel
 
 _DEEPEST = 4
@@ -79,6 +83,22 @@ class Rules(BaseModel):
             description="Give an item up once one label has this many votes; null: no such limit",
         ),
     ] = 14
+    worker_choice: Annotated[
+        AnyWorkerChoice, Field(description="Whom to ask where a platform does not say who comes")
+    ] = Pull()
+    leases_per_worker: Annotated[
+        int, Field(ge=1, le=100, description="Assignments that a worker who is chosen may hold at once")
+    ] = 3
+    refit: Annotated[
+        Refit | None, Field(description="How often all answers are fitted anew; null: only when asked to")
+    ] = Refit()
+    spammers: Annotated[
+        Spammers | None, Field(description="Block workers who cannot be told from guessing; null: nobody")
+    ] = None
+    gold: Annotated[Gold, Field(description="How often workers meet an item whose label is known")] = Gold()
+    auto_gold: Annotated[
+        AutoGold | None, Field(description="Let the crowd make gold of items that are beyond doubt; null: no")
+    ] = None
     seed: Annotated[int, Field(ge=0, lt=2**63, description="Decides between items of equal priority")] = 0
 
     @field_validator("requirement")
@@ -131,6 +151,12 @@ class Rules(BaseModel):
         if self.min_labels == 1:
             return self.requirement
         return AllOf(of=(self.requirement, Count(labels=self.min_labels)))
+
+    @property
+    def first_refit(self) -> int | None:
+        """How many answers a new job gets before they are all fitted; None: never by itself."""
+        fits = self.worker_model.fits_skills
+        return self.refit.next_at(0) if fits and self.refit is not None else None
 
     @cached_property
     def memory(self) -> dict[Any, Any]:

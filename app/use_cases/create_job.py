@@ -20,6 +20,14 @@ async def create_job(
     lease_duration: timedelta,
     now: datetime,
 ) -> Job:
-    new = Job(job_id=job_id, name=name, rules=rules, budget=budget, lease_duration=lease_duration, created_at=now)
+    new = Job(
+        job_id=job_id,
+        name=name,
+        rules=rules,
+        budget=budget,
+        lease_duration=lease_duration,
+        refit_at=rules.first_refit,
+        created_at=now,
+    )
     await insert_job(connection, new)
     return new

@@ -1,6 +1,5 @@
 """Begin with one accuracy per worker, and tell classes apart once the answers show that workers do not err alike."""
 
-from dataclasses import dataclass
 from typing import Annotated, Literal
 
 import numpy as np
@@ -9,6 +8,7 @@ from pydantic import Field
 from app.domain import Reason
 from app.policy.aggregation.ballots import Ballots
 from app.policy.belief import Array, Facts, Mask
+from app.policy.workers.base import Choice
 from app.policy.workers.confusion import Confusion
 from app.policy.workers.error_rate import ErrorRate
 from app.policy.workers.held_out import Gain, folds, foretold, gain
@@ -17,16 +17,6 @@ from app.policy.workers.latent_truth import LatentTruth
 _BINARY = 2
 _FEWEST_ANSWERS = 100
 _LEAST_EVIDENCE = 1e-3  # pseudo-answers that a skill keeps of each kind
-
-
-@dataclass(frozen=True)
-class Choice:
-    """Which stage is to be in force, and why."""
-
-    stage: int
-    held_out: dict[str, float]  # mean log-likelihood of an answer held out, by the name of the stage
-    answers: int  # that were held out
-    reason: Reason
 
 
 class Auto(ErrorRate):

@@ -2,12 +2,13 @@
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
-from typing import Annotated, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 from pydantic import Field
 
+from app.domain import Reason
 from app.policy.aggregation.ballots import Ballots
 from app.policy.belief import Array, Belief, Facts, Mask, State
 from app.policy.member import Member
@@ -30,12 +31,26 @@ class Refitted:
     converged: bool
 
 
+@dataclass(frozen=True)
+class Choice:
+    """Which stage is to be in force, and why."""
+
+    stage: int
+    held_out: dict[str, float]  # mean log-likelihood of an answer held out, by the name of the stage
+    answers: int  # that were held out
+    reason: Reason
+
+    def as_json(self) -> dict[str, Any]:
+        return {"held_out": self.held_out, "answers": self.answers, "reason": self.reason.as_json()}
+
+
 class WorkerModel(Member, ABC):
     """What a worker's vote tells, and what it told about the worker. Skills are rows of numbers, one per worker."""
 
     most_labels: ClassVar[int] = 1000  # between which it can tell in reasonable time and memory
     tells_classes_apart: ClassVar[bool] = False  # a worker may be better at one class than at another
     tells_workers_apart: ClassVar[bool] = True  # whose answer it is can change what it is worth
+    fits_skills: ClassVar[bool] = False  # a refit estimates skills anew, so that it pays as answers come in
     scores_finished_items: ClassVar[bool] = False  # skill is judged by the final labels of items, through `score`
 
     @abstractmethod
@@ -102,6 +117,14 @@ class WorkerModel(Member, ABC):
     def acting(self, stage: int, classes: int) -> "WorkerModel":  # noqa: ARG002  same
         """The model in force at this stage."""
         return self
+
+    def choose(self, ballots: Ballots, facts: Facts, prior: Array, stage: int = 0) -> Choice | None:  # noqa: ARG002  same
+        """Which stage the answers ask for, now that `stage` is in force; None where there is no choice."""
+        return None
+
+    def convert(self, skill: Array, from_stage: int, to_stage: int, classes: int) -> Array:  # noqa: ARG002  same
+        """The skills of the same workers in the shape of another stage, shape (workers, parameters)."""
+        return skill
 
 
 def with_gold(facts: Facts, ballots: Ballots) -> Facts:

@@ -3,6 +3,7 @@
 from abc import abstractmethod
 from dataclasses import replace
 from functools import reduce
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -38,6 +39,7 @@ class LatentTruth(SkillRows):
     to be equally common but for the items' own priors: estimated shares run away with a biased crowd.
     """
 
+    fits_skills: ClassVar[bool] = True
     prior: SkillPrior = (4.0, 1.0)
 
     @abstractmethod

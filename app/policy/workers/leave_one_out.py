@@ -3,6 +3,7 @@
 from abc import abstractmethod
 from dataclasses import dataclass
 from functools import reduce
+from typing import ClassVar
 
 import numpy as np
 
@@ -37,6 +38,7 @@ class DividedOpinions(SkillRows):
     (two-coin), this .876 and .878; a majority has .804. With all 10 they are alike.
     """
 
+    fits_skills: ClassVar[bool] = True
     prior: SkillPrior = (4.0, 1.0)
     prior_weight: PriorWeight = 2.0
 
