@@ -95,6 +95,7 @@ item = Table(
     Column("confidence", Double, nullable=False),
     Column("progress", Double, nullable=False),
     Column("reason", JSONB, nullable=False),
+    Column("scored", BigInteger, nullable=False, server_default=ZERO),  # the last answer that was held to a label
     UniqueConstraint("job_id", "key"),
     ForeignKeyConstraint(["job_id"], ["job.job_id"], ondelete="CASCADE"),
     CheckConstraint("cost > 0 AND cost < 'Infinity'", name="cost_is_an_amount"),
@@ -190,6 +191,7 @@ worker = Table(
     Column("seconds", ARRAY(REAL), nullable=False, server_default=text("'{}'")),  # from lease to answer, the last few
     Column("status", Text, nullable=False, server_default=text("'active'")),
     Column("block", JSONB(none_as_null=True)),  # why, on what evidence, since when, and what became of the votes
+    Column("pardoned_at", BigInteger),  # `decided` when a requester last unblocked the worker
     Column("promise", Double, Computed(PROMISE, persisted=True)),
     ForeignKeyConstraint(["job_id"], ["job.job_id"], ondelete="CASCADE"),
     CheckConstraint("price >= 0 AND price < 'Infinity'", name="price_is_an_amount"),

@@ -7,7 +7,7 @@ from uuid import UUID
 
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.store.driver import array_text, fetch
+from app.store.driver import fetch
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,11 +22,6 @@ STRANGER = Worker()
 
 
 _LOAD = "SELECT worker, skill, price FROM worker WHERE job_id = $1 AND worker = ANY ($2::text[])"
-_SAVE_SKILLS = """
-    INSERT INTO worker (job_id, worker, skill)
-    SELECT $1, sent.worker, sent.skill::double precision[] FROM unnest($2::text[], $3::text[]) AS sent (worker, skill)
-    ON CONFLICT (job_id, worker) DO UPDATE SET skill = excluded.skill"""
-
 _SAVE_PRICES = """
     INSERT INTO worker (job_id, worker, price)
     SELECT $1, sent.worker, sent.price FROM unnest($2::text[], $3::numeric[]) AS sent (worker, price)
@@ -38,11 +33,6 @@ async def load_workers(connection: AsyncConnection, job_id: UUID, names: Collect
     """Those of these workers of whom something is known."""
     rows = await fetch(connection, _LOAD, job_id, list(names)) if names else []
     return {row["worker"]: Worker(row["skill"], row["price"]) for row in rows}
-
-
-async def save_skills(connection: AsyncConnection, job_id: UUID, skills: Mapping[str, Sequence[float]]) -> None:
-    if skills:
-        await fetch(connection, _SAVE_SKILLS, job_id, list(skills), [array_text(skill) for skill in skills.values()])
 
 
 async def save_prices(connection: AsyncConnection, job_id: UUID, prices: Mapping[str, Decimal]) -> None:

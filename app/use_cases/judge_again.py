@@ -14,7 +14,9 @@ from app.policy.engine import Engine
 from app.store.items import Standing
 from app.store.jobs import Job, save_ledger
 from app.store.standings import Place, ballots_on_items, page_of_places, replace_standings
-from app.store.workers import load_workers, save_skills
+from app.store.worker_counts import Tally, hold_votes_to_labels, save_tallies
+from app.store.workers import load_workers
+from app.use_cases.skills import accuracies
 from app.use_cases.standing import standings
 
 _PAGE = 20_000  # items judged at a time: enough for arrays to pay, few enough to hold
@@ -44,7 +46,9 @@ async def judge_again(connection: AsyncConnection, job: Job, *, closed_too: bool
     while places := await page_of_places(connection, job.job_id, open_only=not closed_too, after=after, most=_PAGE):
         changes = await asyncio.to_thread(_changes, job.engine, places)
         await replace_standings(connection, job.job_id, [(change.item_id, change.after) for change in changes])
-        await _score_workers(connection, job, _resolved_now(changes))
+        resolved = _resolved_now(changes)
+        await _score_workers(connection, job, resolved)
+        await hold_votes_to_labels(connection, job.job_id, resolved.keys(), newest=job.answers)
         job = _counted(job, changes)
         after = places[-1].item_id
     await save_ledger(connection, job)
@@ -91,7 +95,9 @@ async def _score_workers(connection: AsyncConnection, job: Job, labels: Mapping[
         agreed.setdefault(worker, []).append(label == labels[item_id])
     known = await load_workers(connection, job.job_id, agreed.keys())
     skills = {name: worker.skill for name, worker in known.items() if worker.skill is not None}
-    await save_skills(connection, job.job_id, await asyncio.to_thread(_scored, job.engine, agreed, skills))
+    scored = await asyncio.to_thread(_scored, job.engine, agreed, skills)
+    known_now = zip(scored.items(), accuracies(job, list(scored.values())), strict=True)
+    await save_tallies(connection, job.job_id, [Tally(name, skill, accuracy) for (name, skill), accuracy in known_now])
 
 
 def _scored(

@@ -210,6 +210,7 @@ def _enter(ledger: Ledger, vote: Vote, item: Item, answer: Answer) -> None:
     before, after = vote.item.standing, item.standing
     ledger.progress += after.progress - before.progress
     ledger.add(answer)
+    _tally(ledger, vote, item)
     ledger.items[item.item_id] = item
     ledger.changed_items.add(item.item_id)
     if before.state is ItemState.OPEN and after.state is not ItemState.OPEN:
@@ -217,6 +218,20 @@ def _enter(ledger: Ledger, vote: Vote, item: Item, answer: Answer) -> None:
         ledger.given_up += after.state is ItemState.GIVEN_UP
         if after.label is not None:
             _score_workers(ledger, item.item_id, after.label)
+
+
+def _tally(ledger: Ledger, vote: Vote, item: Item) -> None:
+    """One answer more of this worker, how long it took, and whether it was right where that is known."""
+    if vote.worker is None:
+        return
+    tally = ledger.tally_of(vote.worker)
+    tally.answers += 1
+    if vote.lease is not None and vote.leased:
+        # Never less than nothing, whatever the clocks of two replicas say.
+        tally.seconds.append(max((ledger.now - vote.lease.leased_at).total_seconds(), 0.0))
+    if item.gold is not None:
+        tally.gold_asked += 1
+        tally.gold_right += vote.label == item.gold
 
 
 def _score_workers(ledger: Ledger, item_id: int, label: int) -> None:
