@@ -7,7 +7,7 @@ import pytest
 from sqlalchemy import text
 
 COUNTS = ("answers", "decided", "agreed", "gold_asked", "gold_right")
-# By the rows alone: a vote is looked at when its item is resolved, or when it comes to one that is, by the votes so far.
+# A vote is looked at when its item is resolved, or when it comes to one that is, by the votes so far.
 BRUTE_FORCE = """
     WITH verdicts AS (
         SELECT item_id, min(answer_id) FILTER (WHERE verdict ->> 'decision' = 'stop') AS resolved_by
@@ -48,7 +48,7 @@ async def column(database, job, name: str) -> dict[str, object]:
 @pytest.mark.parametrize("model", ["anonymous", "one-coin", "spam-filter", "weighted"])
 async def test_counts_are_those_of_the_rows(new_job, database, clock, model):
     """After any mixture of leased, late, repeated and uninvited answers, by named workers and others."""
-    rng = random.Random(model)
+    rng = random.Random(model)  # noqa: S311  which answer comes next is no secret
     job = await new_job(worker_model={"kind": model}, labels=["cat", "dog", "eel"], max_labels=9, lease_seconds=60)
     items = [{"key": f"i{n}", "gold": "cat" if n % 5 == 0 else None} for n in range(1, 21)]
     await job.http.post(f"{job.path}/items", json=items)
