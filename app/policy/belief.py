@@ -34,11 +34,27 @@ class Facts:
     number: IntArray  # (items,) position in the job: what chance hangs on
     prior: Array | None = None  # (items, classes) probabilities believed beforehand; a row of NaN: none
     seed: int = 0
+    gold: IntArray | None = None  # (items,) the class that is known to be the true one; -1: unknown
 
     @classmethod
     def plain(cls, items: int, seed: int = 0) -> "Facts":
         """Items of cost one with nothing out."""
         return cls(np.ones(items), np.zeros(items), np.arange(1, items + 1), None, seed)
+
+    def rows(self, which: IntArray | slice) -> "Facts":
+        """The facts of these items alone, in this order; an item may be named more than once.
+
+        >>> Facts.plain(3, seed=7).rows(np.array([2, 0, 0])).number
+        array([3, 1, 1])
+        """
+        return Facts(
+            cost=self.cost[which],
+            in_flight=self.in_flight[which],
+            number=self.number[which],
+            prior=None if self.prior is None else self.prior[which],
+            seed=self.seed,
+            gold=None if self.gold is None else self.gold[which],
+        )
 
 
 @dataclass(frozen=True)

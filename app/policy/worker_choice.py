@@ -1,7 +1,7 @@
 """Whom to ask: whoever comes, the worker with the best record, or the best pair of item and worker."""
 
 from abc import ABC
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Literal
 
 import numpy as np
@@ -124,13 +124,8 @@ class Appraisal:
         """What an answer of each worker on each item is worth per cost, shape (items, workers)."""
         state, facts = candidates.state, candidates.facts
         items, crowd = len(state.votes), len(workers.price)
-        every_pair = Facts(
-            cost=np.outer(facts.cost, workers.price).ravel(),
-            in_flight=np.repeat(facts.in_flight, crowd),
-            number=np.repeat(facts.number, crowd),
-            prior=None if facts.prior is None else np.repeat(facts.prior, crowd, axis=0),
-            seed=facts.seed,
-        )
+        each = facts.rows(np.repeat(np.arange(items), crowd))
+        every_pair = replace(each, cost=np.outer(facts.cost, workers.price).ravel())
         repeated = State(np.repeat(state.votes, crowd, axis=0), np.repeat(state.evidence, crowd, axis=0))
         prospect = Prospect.of(self.model, repeated, every_pair, np.tile(workers.skill, (items, 1)))
         return self.allocation.priority(prospect, self.circumstances).reshape(items, crowd)

@@ -144,20 +144,13 @@ def _by_width_of_evidence(places: Sequence[Place | Item]) -> Iterable[list[Place
 def _alone(judgement: Judgement, row: int) -> Judgement:
     """One row by itself: what words a verdict may look at every row that it is given."""
     one, belief = slice(row, row + 1), judgement.belief
-    facts = belief.facts
     return Judgement(
         belief=Belief(
             votes=belief.votes[one],
             weights=belief.weights[one],
             squares=belief.squares[one],
             alpha=belief.alpha[one],
-            facts=Facts(
-                cost=facts.cost[one],
-                in_flight=facts.in_flight[one],
-                number=facts.number[one],
-                prior=None if facts.prior is None else facts.prior[one],
-                seed=facts.seed,
-            ),
+            facts=belief.facts.rows(one),
             probability=None if belief.probability is None else belief.probability[one],
         ),
         winner=judgement.winner[one],

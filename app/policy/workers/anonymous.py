@@ -1,6 +1,6 @@
 """One worker is as good as another: votes are only counted."""
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -25,6 +25,7 @@ class Anonymous(CountedVotes):
     """
 
     kind: Literal["anonymous"] = "anonymous"
+    tells_workers_apart: ClassVar[bool] = False
 
     def newcomer(self, classes: int) -> Array:  # noqa: ARG002  nothing is known of anybody
         return np.empty(0)

@@ -1,14 +1,17 @@
 """What every worker model can say: what a vote tells about the item, and what it tells about the worker."""
 
 from abc import ABC, abstractmethod
+from dataclasses import dataclass, replace
 from typing import Annotated, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 from pydantic import Field
 
+from app.policy.aggregation.ballots import Ballots
 from app.policy.belief import Array, Belief, Facts, Mask, State
 from app.policy.member import Member
+from app.policy.workers.replayed import replayed
 
 PseudoAnswers = Annotated[float, Field(gt=0, le=10_000)]
 SkillPrior = Annotated[
@@ -17,11 +20,22 @@ SkillPrior = Annotated[
 ]
 
 
+@dataclass(frozen=True)
+class Refitted:
+    """What all answers together say; the next answer is learned from there."""
+
+    state: State
+    skill: Array  # (workers, parameters)
+    iterations: int
+    converged: bool
+
+
 class WorkerModel(Member, ABC):
     """What a worker's vote tells, and what it told about the worker. Skills are rows of numbers, one per worker."""
 
     most_labels: ClassVar[int] = 1000  # between which it can tell in reasonable time and memory
     tells_classes_apart: ClassVar[bool] = False  # a worker may be better at one class than at another
+    tells_workers_apart: ClassVar[bool] = True  # whose answer it is can change what it is worth
     scores_finished_items: ClassVar[bool] = False  # skill is judged by the final labels of items, through `score`
 
     @abstractmethod
@@ -58,6 +72,41 @@ class WorkerModel(Member, ABC):
     def accuracy(self, skill: Array) -> Array:
         """How often a worker of this skill is right, shape (workers,); 1 where workers are not told apart."""
         return np.ones(len(skill))
+
+    def interval(self, skill: Array) -> Array:
+        """The 95 % interval of that accuracy, shape (workers, 2); NaN where the model does not say."""
+        return np.full((len(skill), 2), np.nan)
+
+    def optimistic(self, skill: Array, bonus: float) -> Array:  # noqa: ARG002  most can hope for nothing
+        """The skill of workers who are as good as can be hoped: for whom to ask, so that newcomers get their chance.
+
+        The accuracy is raised by bonus / sqrt(n), n the answers that the skill is worth, pseudo-answers included, and
+        stays below 1; n stays as it is. Unchanged where skill is no distribution.
+        """
+        return skill
+
+    def refit(self, ballots: Ballots, facts: Facts, skill: Array, prior: Array) -> Refitted:  # noqa: ARG002  see below
+        """State and skill from all answers of a job at once, in place of what learning one by one has made of them.
+
+        `facts` has a row per item; `skill` is what is known of the workers now, `prior` what each is credited with
+        before any answer of this job, both (workers, parameters). Where skill is not fitted it stays, and the answers
+        are told again with it. A model that fits looks at the answers and the prior alone, so that the same answers
+        give the same numbers whatever was believed before.
+        """
+        return Refitted(replayed(self, ballots, facts, skill), skill, iterations=1, converged=True)
+
+    def stages(self, classes: int) -> tuple[str, ...]:  # noqa: ARG002  most stay what they are
+        """The names of the models that this one may become as answers come in, simplest first."""
+        return (self.kind,)
+
+    def acting(self, stage: int, classes: int) -> "WorkerModel":  # noqa: ARG002  same
+        """The model in force at this stage."""
+        return self
+
+
+def with_gold(facts: Facts, ballots: Ballots) -> Facts:
+    """The facts with the known classes of the ballots, where they have none of their own."""
+    return facts if facts.gold is not None or ballots.gold is None else replace(facts, gold=ballots.gold)
 
 
 def one_more_vote(votes: Array, label: npt.NDArray[np.intp]) -> Array:

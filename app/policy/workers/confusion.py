@@ -3,15 +3,15 @@
 from typing import ClassVar, Literal
 
 import numpy as np
-import numpy.typing as npt
 
-from app.policy.belief import Array, Belief, Facts, State
-from app.policy.workers.base import SkillPrior, WorkerModel, one_more_vote
+from app.policy.aggregation.ballots import Ballots
+from app.policy.aggregation.incidence import Incidence, by_worker_and_label
+from app.policy.belief import Array, Belief, Facts  # noqa: F401  the doctest has facts
+from app.policy.shares import Index
+from app.policy.workers.latent_truth import LatentTruth, expected
 
-_LEAST_PRIOR = 1e-6  # a prior of exactly 0 could never be corrected by any number of answers
 
-
-class Confusion(WorkerModel):
+class Confusion(LatentTruth):
     """Bayes by confusion matrices with Dirichlet rows (Dawid and Skene 1979; Liu and Wang, ICML 2012), online.
 
         p_j <- p_j E[pi_jk] / sum,    pi_j ~ Dirichlet,    row j counts p_j more of the answer k.
@@ -20,7 +20,7 @@ class Confusion(WorkerModel):
     probability pi_jk, a Dirichlet row whose parameters start with prior[0] on the diagonal and prior[1] spread
     evenly over the other classes. After the answer k: p_j <- p_j E[pi_jk] / sum, then every row j counts one more k,
     to the extent p_j of the new p. A skill is the matrix of parameters, row after row. Since rows change with every
-    answer, the order of the answers matters a little.
+    answer, the order of the answers matters a little; a refit is the mean field of all answers, in which it does not.
 
     >>> model, facts = Confusion(), Facts.plain(1)
     >>> state, _ = model.learn(model.start(facts, 2), facts, model.newcomer(2)[None], np.array([1]))
@@ -33,7 +33,6 @@ class Confusion(WorkerModel):
     kind: Literal["confusion"] = "confusion"
     most_labels: ClassVar[int] = 100  # a worker's skill is a matrix
     tells_classes_apart: ClassVar[bool] = True
-    prior: SkillPrior = (4.0, 1.0)
 
     def newcomer(self, classes: int) -> Array:
         right, wrong = self.prior
@@ -41,41 +40,31 @@ class Confusion(WorkerModel):
         np.fill_diagonal(matrix, right)
         return matrix.ravel()
 
-    def start(self, facts: Facts, classes: int) -> State:
-        probability = np.full((len(facts.cost), classes), 1 / classes)
-        if facts.prior is not None:
-            probability = np.where(np.isnan(facts.prior), probability, np.maximum(facts.prior, _LEAST_PRIOR))
-        return State(np.zeros_like(probability), _normalised(np.log(probability)))
+    def dirichlets(self, skill: Array) -> Array:
+        classes = round(skill.shape[1] ** 0.5)
+        return skill.reshape(len(skill), classes, classes)
 
-    def read(self, state: State, facts: Facts) -> Belief:
-        votes = state.votes
-        return Belief(votes, votes, votes.sum(axis=1), votes + 1, facts, np.exp(state.evidence))
+    def packed(self, dirichlets: Array) -> Array:
+        return dirichlets.reshape(len(dirichlets), dirichlets.shape[1] ** 2)
 
     def chances(self, belief: Belief, skill: Array) -> Array:
-        return np.asarray(np.einsum("ij,ijk->ik", belief.posterior, _rows(skill, belief.votes.shape[1])))
+        return np.asarray(np.einsum("ij,ijk->ik", belief.posterior, expected(self.dirichlets(skill))))
 
-    def learn(self, state: State, facts: Facts, skill: Array, label: npt.NDArray[np.intp]) -> tuple[State, Array]:  # noqa: ARG002  the prior is in the evidence
-        items, classes = state.votes.shape
-        each = np.arange(items)
-        fitting = _rows(skill, classes)[each, :, label]
-        evidence = _normalised(state.evidence + np.log(fitting))
-        learned = skill.reshape(items, classes, classes).copy()
-        learned[each, :, label] += np.exp(evidence)
-        return State(one_more_vote(state.votes, label), evidence), learned.reshape(skill.shape)
+    def fitting(self, chance: Array, label: Index, classes: int) -> Array:  # noqa: ARG002  as many as rows
+        return np.asarray(chance[np.arange(len(label)), :, label])
 
-    def accuracy(self, skill: Array) -> Array:
-        """The mean of the diagonal: every class counts alike."""
-        classes = round(skill.shape[1] ** 0.5)
-        return np.asarray(np.einsum("ijj->i", _rows(skill, classes)) / classes)
+    def counted(self, probability: Array, label: Index) -> Array:
+        items, classes = probability.shape
+        counts = np.zeros((items, classes, classes))
+        counts[np.arange(items), :, label] = probability
+        return self.packed(counts)
 
+    def incidence(self, ballots: Ballots) -> Incidence:
+        return by_worker_and_label(ballots)
 
-def _rows(skill: Array, classes: int) -> Array:
-    """E pi_jk, shape (items, true class j, answer k)."""
-    matrix = skill.reshape(len(skill), classes, classes)
-    return np.asarray(matrix / matrix.sum(axis=2, keepdims=True))
+    def log_likelihoods(self, given: Incidence, log_chance: Array, ballots: Ballots) -> Array:
+        return np.asarray(given @ log_chance.transpose(0, 2, 1).reshape(-1, ballots.classes))
 
-
-def _normalised(logarithms: Array) -> Array:
-    """Logarithms of probabilities that sum to 1 in each row."""
-    shifted = logarithms - logarithms.max(axis=1, keepdims=True)
-    return np.asarray(shifted - np.log(np.exp(shifted).sum(axis=1, keepdims=True)))
+    def expected_counts(self, given: Incidence, posterior: Array, ballots: Ballots) -> Array:
+        by_label = (given.T @ posterior).reshape(ballots.workers, ballots.classes, ballots.classes)
+        return self.packed(by_label.transpose(0, 2, 1))

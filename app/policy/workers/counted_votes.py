@@ -5,8 +5,11 @@ from typing import Annotated
 import numpy as np
 from pydantic import Field
 
+from app.policy.aggregation.ballots import UNKNOWN
 from app.policy.belief import Array, Belief, Facts, State
 from app.policy.workers.base import WorkerModel
+
+_CERTAIN = 1e12  # votes for a known truth: who errs on it has erred, even if right 999,999 times in a million
 
 PriorWeight = Annotated[
     float, Field(ge=0, le=1000, description="How many votes an item's own prior is worth, where it has one")
@@ -31,3 +34,16 @@ class CountedVotes(WorkerModel):
 def prior_votes(facts: Facts, weight: float) -> Array | float:
     """An item's own prior as votes, shape (items, classes); nothing where there is none."""
     return 0.0 if facts.prior is None else np.nan_to_num(facts.prior) * weight
+
+
+def first_parameters(facts: Facts, classes: int, weight: float) -> Array:
+    """The Dirichlet before any answer, shape (items, classes): one vote per class, the prior's, and certainty of gold.
+
+    >>> first_parameters(Facts.plain(1), 2, weight=2.0).tolist()
+    [[1.0, 1.0]]
+    """
+    alpha = np.ones((len(facts.cost), classes)) + prior_votes(facts, weight)
+    if facts.gold is None:
+        return np.asarray(alpha)
+    known = (facts.gold[:, None] == np.arange(classes)) & (facts.gold != UNKNOWN)[:, None]
+    return np.asarray(alpha + _CERTAIN * known)

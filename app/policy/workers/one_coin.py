@@ -5,13 +5,18 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
+from app.policy.aggregation.ballots import Ballots, sum_by
 from app.policy.belief import Array, Belief, Facts, State
-from app.policy.workers.base import SkillPrior, WorkerModel, one_more_vote
-from app.policy.workers.counted_votes import PriorWeight, prior_votes
+from app.policy.workers.base import Refitted, SkillPrior, one_more_vote, with_gold
+from app.policy.workers.counted_votes import PriorWeight, first_parameters, prior_votes
+from app.policy.workers.latent_truth import expected_log
+from app.policy.workers.mean_field import mean_field
 from app.policy.workers.moments import matched, row_sum
+from app.policy.workers.replayed import replayed
+from app.policy.workers.skill_rows import SkillRows
 
 
-class OneCoin(WorkerModel):
+class OneCoin(SkillRows):
     """An item's shares theta ~ Dirichlet(alpha), a worker's accuracy rho ~ Beta(c, d) (Chen et al., ICML 2013, 4).
 
         Pr(answer k) = rho theta_k + (1 - rho)(1 - theta_k) / (K - 1).
@@ -40,9 +45,15 @@ class OneCoin(WorkerModel):
     def newcomer(self, classes: int) -> Array:  # noqa: ARG002  one accuracy for all classes
         return np.array(self.prior)
 
+    def dirichlets(self, skill: Array) -> Array:
+        return skill[:, None, :]
+
+    def packed(self, dirichlets: Array) -> Array:
+        return dirichlets[:, 0]
+
     def start(self, facts: Facts, classes: int) -> State:
-        votes = np.zeros((len(facts.cost), classes))
-        return State(votes, votes + 1 + prior_votes(facts, self.prior_weight))
+        alpha = first_parameters(facts, classes, self.prior_weight)
+        return State(np.zeros_like(alpha), alpha)
 
     def read(self, state: State, facts: Facts) -> Belief:
         return belief_of_parameters(state, facts, self.prior_weight)
@@ -62,8 +73,29 @@ class OneCoin(WorkerModel):
         fitting[rows, label] = right[:, 0] * alpha[rows, label]
         return State(one_more_vote(state.votes, label), matched(alpha, fitting / row_sum(fitting)))
 
-    def accuracy(self, skill: Array) -> Array:
-        return np.asarray(skill[:, 0] / skill.sum(axis=1))
+    def refit(self, ballots: Ballots, facts: Facts, skill: Array, prior: Array) -> Refitted:  # noqa: ARG002  answers decide
+        """Skills by mean field, then the answers told again with them, so that the evidence means what it meant."""
+        facts = with_gold(facts, ballots)
+        start = first_parameters(facts, ballots.classes, self.prior_weight)
+        fitted = mean_field(start, ballots.votes(), prior, lambda share, known: _step(share, known, ballots))
+        state = replayed(self, ballots, facts, fitted.skill)
+        return Refitted(state, fitted.skill, fitted.iterations, fitted.converged)
+
+
+def _step(share: Array, skill: Array, ballots: Ballots) -> tuple[Array, Array]:
+    """Perfect answers that each class of each item is expected to have, and right and wrong ones of each worker.
+
+    All classes but the one answered fit an answer alike, so a number per answer does, however many classes there are.
+    """
+    right, wrong = (np.exp(expected_log(skill)) / [1, ballots.classes - 1]).T
+    right, wrong = right[ballots.worker], wrong[ballots.worker]
+    of_label, of_item = share.ravel()[ballots.cell], share.sum(axis=1)[ballots.item]
+    scale = 1 / (right * of_label + wrong * (of_item - of_label))
+    by_any = share * sum_by(ballots.item, wrong * scale, ballots.items)[:, None]
+    by_label = sum_by(ballots.cell, (right - wrong) * of_label * scale, share.size).reshape(share.shape)
+    hits = sum_by(ballots.worker, right * of_label * scale, ballots.workers)
+    misses = np.bincount(ballots.worker, minlength=ballots.workers) - hits
+    return by_any + by_label, np.stack([hits, np.maximum(misses, 0.0)], axis=1)
 
 
 def belief_of_parameters(state: State, facts: Facts, prior_weight: float) -> Belief:

@@ -11,6 +11,7 @@ from scipy import special
 from app.policy.belief import Array, Belief, Facts, Mask, State
 from app.policy.workers.base import one_more_vote
 from app.policy.workers.counted_votes import CountedVotes
+from app.policy.workers.skill_rows import interval_of_mean
 
 
 class SpamFilter(CountedVotes):
@@ -66,6 +67,10 @@ class SpamFilter(CountedVotes):
     def accuracy(self, skill: Array) -> Array:
         """The agreement with finished items, one of each kind added."""
         return np.asarray((skill[:, 0] + 1) / (skill[:, 1] + 2))
+
+    def interval(self, skill: Array) -> Array:
+        """Of Beta(agreed + 1, disagreed + 1), whose mean that accuracy is."""
+        return interval_of_mean(skill[:, :1] + 1, skill[:, 1:] - skill[:, :1] + 1)
 
 
 def chance_of_a_coin(skill: Array) -> Array:

@@ -5,16 +5,21 @@ from typing import ClassVar, Literal
 import numpy as np
 import numpy.typing as npt
 
+from app.policy.aggregation.ballots import Ballots, sum_by
 from app.policy.belief import Array, Belief, Facts, State
-from app.policy.workers.base import SkillPrior, WorkerModel, one_more_vote
-from app.policy.workers.counted_votes import PriorWeight, prior_votes
+from app.policy.workers.base import Refitted, SkillPrior, one_more_vote, with_gold
+from app.policy.workers.counted_votes import PriorWeight, first_parameters
+from app.policy.workers.latent_truth import expected, expected_log
+from app.policy.workers.mean_field import mean_field
 from app.policy.workers.moments import matched, row_sum
 from app.policy.workers.one_coin import belief_of_parameters
+from app.policy.workers.replayed import replayed
+from app.policy.workers.skill_rows import SkillRows
 
 _BINARY = 2
 
 
-class TwoCoin(WorkerModel):
+class TwoCoin(SkillRows):
     """An accuracy per class, rho_y ~ Beta(c_y, d_y) where a perfect worker would say y (Chen et al., ICML 2013, 4).
 
         Pr(answer 0) = theta rho_0 + (1 - theta)(1 - rho_1).
@@ -44,21 +49,28 @@ class TwoCoin(WorkerModel):
         _refuse_all_but_two(classes)
         return np.array(self.prior * _BINARY)
 
+    def dirichlets(self, skill: Array) -> Array:
+        """Row y is right with answer y: of the second pair, the wrong answers are the answers 0."""
+        return np.asarray(skill[:, [[0, 1], [3, 2]]])
+
+    def packed(self, dirichlets: Array) -> Array:
+        return dirichlets.reshape(len(dirichlets), _BINARY**2)[:, [0, 1, 3, 2]]
+
     def start(self, facts: Facts, classes: int) -> State:
         _refuse_all_but_two(classes)
-        votes = np.zeros((len(facts.cost), classes))
-        return State(votes, votes + 1 + prior_votes(facts, self.prior_weight))
+        alpha = first_parameters(facts, classes, self.prior_weight)
+        return State(np.zeros_like(alpha), alpha)
 
     def read(self, state: State, facts: Facts) -> Belief:
         return belief_of_parameters(state, facts, self.prior_weight)
 
     def chances(self, belief: Belief, skill: Array) -> Array:
         share = belief.alpha / row_sum(belief.alpha)
-        mean = _expected_rows(skill)
+        mean = expected(self.dirichlets(skill))
         return np.asarray(share[:, :1] * mean[:, 0] + share[:, 1:] * mean[:, 1])
 
     def learn(self, state: State, facts: Facts, skill: Array, label: npt.NDArray[np.intp]) -> tuple[State, Array]:
-        rows, shown = np.arange(len(label)), _perfect_answers(state, skill, label)
+        rows, shown = np.arange(len(label)), _perfect_answers(state, self.dirichlets(skill), label)
         learned = np.empty_like(skill)
         for truth in range(_BINARY):
             coin = np.zeros((len(label), _BINARY))
@@ -67,27 +79,32 @@ class TwoCoin(WorkerModel):
         return self.answered(state, facts, skill, label), learned
 
     def answered(self, state: State, facts: Facts, skill: Array, label: npt.NDArray[np.intp]) -> State:  # noqa: ARG002  the prior is in the evidence
-        evidence = matched(state.evidence, _perfect_answers(state, skill, label))
+        evidence = matched(state.evidence, _perfect_answers(state, self.dirichlets(skill), label))
         return State(one_more_vote(state.votes, label), evidence)
 
-    def accuracy(self, skill: Array) -> Array:
-        """The mean over the two classes."""
-        mean = _expected_rows(skill)
-        return np.asarray((mean[:, 0, 0] + mean[:, 1, 1]) / 2)
+    def refit(self, ballots: Ballots, facts: Facts, skill: Array, prior: Array) -> Refitted:  # noqa: ARG002  answers decide
+        """Skills by mean field, then the answers told again with them, so that the evidence means what it meant."""
+        facts = with_gold(facts, ballots)
+        start = first_parameters(facts, ballots.classes, self.prior_weight)
+        fitted = mean_field(start, ballots.votes(), prior, lambda share, known: self._step(share, known, ballots))
+        state = replayed(self, ballots, facts, fitted.skill)
+        return Refitted(state, fitted.skill, fitted.iterations, fitted.converged)
+
+    def _step(self, share: Array, skill: Array, ballots: Ballots) -> tuple[Array, Array]:
+        """Perfect answers that each class of each item is expected to have, and what each worker's coins have shown."""
+        fitting = np.exp(expected_log(self.dirichlets(skill)))[ballots.worker, :, ballots.label]
+        shown = share[ballots.item] * fitting
+        shown /= row_sum(shown)
+        gained = [sum_by(ballots.item, shown[:, truth], ballots.items) for truth in range(_BINARY)]
+        cell = ballots.worker * _BINARY + ballots.label
+        seen = [sum_by(cell, shown[:, truth], ballots.workers * _BINARY).reshape(-1, 2) for truth in range(_BINARY)]
+        return np.stack(gained, axis=1), self.packed(np.stack(seen, axis=1))
 
 
-def _perfect_answers(state: State, skill: Array, label: npt.NDArray[np.intp]) -> Array:
-    """How likely a perfect worker would have said each class, given this worker's answer; shape (items, 2)."""
-    fitting = state.evidence * _expected_rows(skill)[np.arange(len(label)), :, label]
+def _perfect_answers(state: State, rows: Array, label: npt.NDArray[np.intp]) -> Array:
+    """How likely a perfect worker would have said each class, given the answer of a worker with these rows; (items, 2)."""
+    fitting = state.evidence * expected(rows)[np.arange(len(label)), :, label]
     return np.asarray(fitting / row_sum(fitting))
-
-
-def _expected_rows(skill: Array) -> Array:
-    """E P(answer k where a perfect worker says y), shape (items, y, k)."""
-    right, wrong = skill[:, 0::2], skill[:, 1::2]
-    total = right + wrong
-    hit, miss = right / total, wrong / total
-    return np.stack([np.stack([hit[:, 0], miss[:, 0]], axis=1), np.stack([miss[:, 1], hit[:, 1]], axis=1)], axis=1)
 
 
 def _refuse_all_but_two(classes: int) -> None:

@@ -6,15 +6,16 @@ import numpy as np
 import numpy.typing as npt
 
 from app.policy.belief import Array, Belief, Facts, Mask, State
-from app.policy.workers.base import SkillPrior, WorkerModel, one_more_vote
+from app.policy.workers.base import SkillPrior, one_more_vote
 from app.policy.workers.counted_votes import PriorWeight, prior_votes
+from app.policy.workers.skill_rows import SkillRows
 
 _HALVINGS = 52  # of an interval of length 1: as far as floats reach
 _TIE = 1e-9  # pulls that are equal on paper differ in the last bits of a float
 _BALLOT = 2  # numbers kept per answer: its label, and its worker's reliability
 
 
-class Weighted(WorkerModel):
+class Weighted(SkillRows):
     """Weighted vote counts by maximum likelihood (Li et al., WSDM 2016, Eq. 8 to 10).
 
         P = argmax prod_j (theta_j P + (1 - theta_j)(1 - P)),    a~ = P n,    b~ = (1 - P) n.
@@ -48,6 +49,12 @@ class Weighted(WorkerModel):
     def newcomer(self, classes: int) -> Array:  # noqa: ARG002  one reliability for all classes
         return np.array(self.prior)
 
+    def dirichlets(self, skill: Array) -> Array:
+        return skill[:, None, :]
+
+    def packed(self, dirichlets: Array) -> Array:
+        return dirichlets[:, 0]
+
     def start(self, facts: Facts, classes: int) -> State:
         items = len(facts.cost)
         return State(np.zeros((items, classes)), np.empty((items, 0)))
@@ -74,9 +81,6 @@ class Weighted(WorkerModel):
 
     def score(self, skill: Array, agreed: Mask) -> Array:
         return skill + np.stack([agreed, ~agreed], axis=1)
-
-    def accuracy(self, skill: Array) -> Array:
-        return np.asarray(skill[:, 0] / skill.sum(axis=1))
 
     def least_reliable(self, skill: Array) -> Array:
         """The skill closest to guessing among those of `skill`, shape (parameters,): the paper's worst next worker."""

@@ -1,0 +1,58 @@
+"""Every worker has one rate of error, and every item one true class."""
+
+import numpy as np
+
+from app.policy.aggregation.ballots import Ballots
+from app.policy.aggregation.incidence import Incidence, by_worker
+from app.policy.belief import Array, Belief
+from app.policy.shares import Index
+from app.policy.workers.latent_truth import LatentTruth, expected
+
+
+class ErrorRate(LatentTruth):
+    """One accuracy rho ~ Beta(right, wrong) per worker, errors spread evenly over the other classes; online and refit.
+
+        P(answer l | truth c) = rho for l = c, (1 - rho) / (K - 1) otherwise.
+
+    The latent-truth kin of `one-coin`, which lets opinions on an item be divided (Zhang et al., JMLR 17, 2016, section
+    2). A skill is (right, wrong), and grows by (p_l, 1 - p_l) with the answer l.
+    """
+
+    def newcomer(self, classes: int) -> Array:  # noqa: ARG002  one accuracy for all classes
+        return np.array(self.prior)
+
+    def dirichlets(self, skill: Array) -> Array:
+        return skill[:, None, :]
+
+    def packed(self, dirichlets: Array) -> Array:
+        return dirichlets[:, 0]
+
+    def chances(self, belief: Belief, skill: Array) -> Array:
+        right, wrong = _of_one_class(expected(skill), belief.votes.shape[1])
+        return np.asarray(right * belief.posterior + wrong * (1 - belief.posterior))
+
+    def fitting(self, chance: Array, label: Index, classes: int) -> Array:
+        right, wrong = _of_one_class(chance[:, 0], classes)
+        return np.where(label[:, None] == np.arange(classes), right, wrong)
+
+    def counted(self, probability: Array, label: Index) -> Array:
+        right = probability[np.arange(len(label)), label]
+        return np.stack([right, 1 - right], axis=1)
+
+    def incidence(self, ballots: Ballots) -> Incidence:
+        return by_worker(ballots)
+
+    def log_likelihoods(self, given: Incidence, log_chance: Array, ballots: Ballots) -> Array:
+        log_right, log_wrong = log_chance[:, 0, 0], log_chance[:, 0, 1] - np.log(ballots.classes - 1)
+        of_label = (given @ (log_right - log_wrong)).reshape(ballots.items, ballots.classes)
+        # Every answer counts as wrong under each class; those for the class are put right by the line above.
+        return np.asarray(of_label + np.bincount(ballots.item, log_wrong[ballots.worker], ballots.items)[:, None])
+
+    def expected_counts(self, given: Incidence, posterior: Array, ballots: Ballots) -> Array:
+        right = np.asarray(given.T @ posterior.ravel())
+        return np.stack([right, np.bincount(ballots.worker, minlength=ballots.workers) - right], axis=1)
+
+
+def _of_one_class(chance: Array, classes: int) -> tuple[Array, Array]:
+    """How likely the true class is named, and any given other one, each (items, 1)."""
+    return chance[:, :1], chance[:, 1:] / (classes - 1)

@@ -1,0 +1,83 @@
+"""Skills that are distributions: how often is a worker right, how sure is that, and how good could the worker be?"""
+
+from abc import abstractmethod
+
+import numpy as np
+from scipy import special
+
+from app.policy.belief import Array
+from app.policy.workers.base import WorkerModel
+
+_LOW, _HIGH = 0.025, 0.975
+_NEARLY_PERFECT = 0.999  # nobody is hoped to be better than this
+
+
+class SkillRows(WorkerModel):
+    """Models that know a worker by independent Dirichlet rows, one per kind of question, right answers on the diagonal.
+
+    One accuracy is the single row (right, wrong). The accuracy of a worker is the mean over the rows: every kind of
+    question counts alike.
+    """
+
+    @abstractmethod
+    def dirichlets(self, skill: Array) -> Array:
+        """The parameters of each worker's rows, shape (workers, rows, answers); row j is right with answer j."""
+
+    @abstractmethod
+    def packed(self, dirichlets: Array) -> Array:
+        """The skills that have these rows, shape (workers, parameters): the way back."""
+
+    def accuracy(self, skill: Array) -> Array:
+        right, total = right_and_total(self.dirichlets(skill))
+        return np.asarray(np.einsum("ij->i", right / total) / right.shape[1])
+
+    def interval(self, skill: Array) -> Array:
+        right, total = right_and_total(self.dirichlets(skill))
+        return interval_of_mean(right, total - right)
+
+    def optimistic(self, skill: Array, bonus: float) -> Array:
+        rows = self.dirichlets(skill)
+        return self.packed(raised(rows, bonus / np.sqrt(np.einsum("ijk->i", rows))))
+
+
+def right_and_total(dirichlets: Array) -> tuple[Array, Array]:
+    """Right answers and all answers that each row holds, each (workers, rows)."""
+    return np.asarray(np.einsum("ijj->ij", dirichlets[:, :, : dirichlets.shape[1]])), dirichlets.sum(axis=2)
+
+
+def interval_of_mean(right: Array, wrong: Array) -> Array:
+    """The 95 % interval of the mean of independent Beta(right, wrong), both (workers, coins); shape (workers, 2).
+
+        m = mean of the coins' means,    v = sum of the coins' variances / coins^2,    Beta(m S, (1 - m) S),
+        S = m (1 - m) / v - 1.
+
+    Exact for one coin: for Beta(1, 1) it is (0.025, 0.975). For several, the Beta with their mean and variance.
+
+    >>> interval_of_mean(np.array([[1.0], [8.0]]), np.array([[1.0], [2.0]])).round(4).tolist()
+    [[0.025, 0.975], [0.5175, 0.9719]]
+    """
+    total = right + wrong
+    hit = right / total
+    mean = hit.mean(axis=1)
+    variance = (hit * (1 - hit) / (total + 1)).sum(axis=1) / right.shape[1] ** 2
+    size = mean * (1 - mean) / variance - 1
+    ends = [special.betaincinv(mean * size, (1 - mean) * size, end) for end in (_LOW, _HIGH)]
+    return np.stack(ends, axis=1)
+
+
+def raised(dirichlets: Array, gain: Array) -> Array:
+    """The rows with gain[worker] more of the diagonal's share, as much evidence as before, and the same kinds of error.
+
+    No share is raised beyond 0.999, and none is lowered.
+
+    >>> raised(np.array([[[6.0, 4.0]]]), np.array([0.25])).round(6).tolist()
+    [[[8.5, 1.5]]]
+    """
+    right, total = right_and_total(dirichlets)
+    hit = right / total
+    hoped = np.maximum(hit, np.minimum(hit + gain[:, None], _NEARLY_PERFECT))
+    errors = np.divide(1 - hoped, 1 - hit, out=np.ones_like(hit), where=hit < 1)
+    rows = dirichlets * errors[:, :, None]
+    each = np.arange(right.shape[1])
+    rows[:, each, each] = hoped * total
+    return rows
