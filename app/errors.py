@@ -5,9 +5,11 @@
     ├── JobUnknown              404 job-unknown
     ├── ItemUnknown             404 item-unknown
     ├── AssignmentUnknown       404 assignment-unknown
+    ├── WorkerUnknown           404 worker-unknown
     ├── LabelUnknown            422 label-unknown
     ├── ItemConflict            409 item-conflict
     ├── AnswerConflict          409 answer-conflict
+    ├── WorkerBlocked           409 worker-blocked
     ├── ItemClosed              409 item-closed
     ├── BudgetExhausted         409 budget-exhausted
     ├── BudgetBelowCommitted    409 budget-below-committed
@@ -77,6 +79,12 @@ class AssignmentUnknown(SufficeError):
     status, code = 404, "assignment-unknown"
 
 
+class WorkerUnknown(SufficeError):
+    """The job has no such worker."""
+
+    status, code = 404, "worker-unknown"
+
+
 class LabelUnknown(SufficeError):
     """The label is not one of the job's labels."""
 
@@ -93,6 +101,12 @@ class AnswerConflict(SufficeError):
     """The worker has already answered this item differently."""
 
     status, code = 409, "answer-conflict"
+
+
+class WorkerBlocked(SufficeError):
+    """The worker is blocked."""
+
+    status, code = 409, "worker-blocked"
 
 
 class ItemClosed(SufficeError):

@@ -34,6 +34,7 @@ class Place:
 
     item_id: int
     cost: Decimal
+    gold: int | None
     prior: Sequence[float] | None
     in_flight: int
     standing: Standing
@@ -45,6 +46,7 @@ _WITHOUT_REASON = [name for name in _STANDING if name != "reason"]
 _COLUMNS = [
     item.c.item_id,
     item.c.cost,
+    item.c.gold,
     item.c.prior,
     item.c.in_flight,
     cast(item.c.reason, Text).label("reason"),  # a page has few different ones, and each is read once
@@ -76,6 +78,13 @@ async def page_of_places(
     return await asyncio.to_thread(_places, rows.all())
 
 
+async def places_of(connection: AsyncConnection, job_id: UUID, item_ids: Collection[int]) -> list[Place]:
+    """These items, in the order in which they were added."""
+    these = func.any(bindparam("items", list(item_ids), ARRAY(BigInteger)))
+    query = select(*_PLACE).where(item.c.job_id == job_id, item.c.item_id == these)
+    return _places((await connection.execute(query.order_by(item.c.item_id))).all())
+
+
 async def replace_standings(connection: AsyncConnection, job_id: UUID, judged: Sequence[tuple[int, Standing]]) -> None:
     """Write what was judged anew, by item in ascending order; votes and evidence stay. A copy feeds one statement."""
     if not judged:
@@ -92,13 +101,19 @@ async def replace_standings(connection: AsyncConnection, job_id: UUID, judged: S
 async def ballots_on_items(
     connection: AsyncConnection, job_id: UUID, item_ids: Collection[int]
 ) -> list[tuple[int, str, int]]:
-    """The answers of named workers on these items as (item, worker, label): item by item, in the order of commit."""
+    """The votes on these items that no label was held to as (item, worker, label): item by item, as they came.
+
+    Of named workers, and without those that were removed.
+    """
     query = (
         select(answer.c.item_id, answer.c.worker, answer.c.label)
+        .join(item, (item.c.job_id == answer.c.job_id) & (item.c.item_id == answer.c.item_id))
         .where(
             answer.c.job_id == job_id,
             answer.c.item_id == func.any(bindparam("items", list(item_ids), ARRAY(BigInteger))),
             answer.c.worker.is_not(None),
+            ~answer.c.withheld,
+            answer.c.answer_id > item.c.scored,
         )
         .order_by(answer.c.item_id, answer.c.answer_id)
     )
@@ -111,11 +126,12 @@ def _places(rows: Sequence[Any]) -> list[Place]:
         Place(
             item_id=item_id,
             cost=cost,
+            gold=gold,
             prior=prior,
             in_flight=in_flight,
             standing=_standing(reasons[reason], dict(zip(_WITHOUT_REASON, values, strict=True))),
         )
-        for item_id, cost, prior, in_flight, reason, *values in rows
+        for item_id, cost, gold, prior, in_flight, reason, *values in rows
     ]
 
 

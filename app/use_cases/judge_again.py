@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from math import fsum
 
 import numpy as np
@@ -16,6 +17,7 @@ from app.store.jobs import Job, save_ledger
 from app.store.standings import Place, ballots_on_items, page_of_places, replace_standings
 from app.store.worker_counts import Tally, hold_votes_to_labels, save_tallies
 from app.store.workers import load_workers
+from app.use_cases.shut_out import block_guessers
 from app.use_cases.skills import accuracies
 from app.use_cases.standing import standings
 
@@ -23,7 +25,7 @@ _PAGE = 20_000  # items judged at a time: enough for arrays to pay, few enough t
 
 
 @dataclass(frozen=True)
-class _Change:
+class Change:
     """One item's standing before and after."""
 
     item_id: int
@@ -31,7 +33,9 @@ class _Change:
     after: Standing
 
 
-async def judge_again(connection: AsyncConnection, job: Job, *, closed_too: bool = False) -> Job:
+async def judge_again(
+    connection: AsyncConnection, job: Job, *, closed_too: bool = False, now: datetime | None = None
+) -> Job:
     """Judge the items of a locked job by its rules, budget and costs as they are now; gives the job's new counters.
 
     Votes and evidence do not hang on the requirement, so a standing is a pure function of what is kept. Without
@@ -39,30 +43,35 @@ async def judge_again(connection: AsyncConnection, job: Job, *, closed_too: bool
     for. With it, closed items are judged too, by all their votes, those included that came under a lease after they
     had closed: what a new requirement asks for. Leases that are out stay out, and are honoured.
 
-    Where finished items tell about workers, the workers of items that become resolved are scored; an item that
-    reopens does not take its scores back, for what it taught has weighed votes elsewhere since.
+    The votes on items that become resolved are held to the label, each once; an item that reopens does not take its
+    scores back, for what it taught has weighed votes elsewhere since. Who turns out to guess is blocked as of `now`;
+    where no item can become resolved, no time is needed.
     """
     after = 0
     while places := await page_of_places(connection, job.job_id, open_only=not closed_too, after=after, most=_PAGE):
         changes = await asyncio.to_thread(_changes, job.engine, places)
         await replace_standings(connection, job.job_id, [(change.item_id, change.after) for change in changes])
-        resolved = _resolved_now(changes)
-        await _score_workers(connection, job, resolved)
-        await hold_votes_to_labels(connection, job.job_id, resolved.keys(), newest=job.answers)
-        job = _counted(job, changes)
+        job = await settle(connection, job, changes, now)
         after = places[-1].item_id
     await save_ledger(connection, job)
     return job
 
 
-def _changes(engine: Engine, places: Sequence[Place]) -> list[_Change]:
+async def settle(connection: AsyncConnection, job: Job, changes: Sequence[Change], now: datetime | None) -> Job:
+    """What changes of standings mean for the workers and for the job, whose new counters are yet to be saved."""
+    resolved = _resolved_now(changes)
+    await _score_workers(connection, job, resolved)
+    scores = await hold_votes_to_labels(connection, job.job_id, resolved.keys(), newest=job.answers)
+    job = _counted(job, changes)
+    return job if now is None else await block_guessers(connection, job, scores, now)
+
+
+def _changes(engine: Engine, places: Sequence[Place]) -> list[Change]:
     judged = zip(places, standings(engine, places), strict=True)
-    return [
-        _Change(place.item_id, place.standing, standing) for place, standing in judged if standing != place.standing
-    ]
+    return [Change(place.item_id, place.standing, standing) for place, standing in judged if standing != place.standing]
 
 
-def _counted(job: Job, changes: Sequence[_Change]) -> Job:
+def _counted(job: Job, changes: Sequence[Change]) -> Job:
     return replace(
         job,
         resolved=job.resolved + _more(ItemState.RESOLVED, changes),
@@ -71,12 +80,12 @@ def _counted(job: Job, changes: Sequence[_Change]) -> Job:
     )
 
 
-def _more(state: ItemState, changes: Sequence[_Change]) -> int:
+def _more(state: ItemState, changes: Sequence[Change]) -> int:
     """By how many more items are in this state."""
     return sum((change.after.state is state) - (change.before.state is state) for change in changes)
 
 
-def _resolved_now(changes: Sequence[_Change]) -> dict[int, int]:
+def _resolved_now(changes: Sequence[Change]) -> dict[int, int]:
     """The label of each item that was not resolved before."""
     return {
         change.item_id: change.after.label

@@ -11,12 +11,14 @@ import numpy as np
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.domain import DECISION_OF, Decision, ItemState, Reason, Verdict
-from app.errors import AnswerConflict, BudgetExhausted, ItemClosed, SufficeError
+from app.errors import AnswerConflict, BudgetExhausted, ItemClosed, SufficeError, WorkerBlocked
 from app.policy.belief import State
 from app.store.answers import Answer
 from app.store.items import Item, Standing
 from app.store.jobs import Job
+from app.store.workers import STRANGER
 from app.use_cases.answer_ledger import Ledger, Submission, open_ledger, write_back
+from app.use_cases.shut_out import block_guessers
 from app.use_cases.standing import Known, facts_of, judged, state_of
 from app.use_cases.votes import Vote, understand
 
@@ -52,9 +54,10 @@ async def record_answers(
         outcomes = iter(_record_all(ledger, submissions))
     else:
         outcomes = iter(await asyncio.to_thread(_record_all, ledger, submissions))
-    await write_back(connection, ledger)
+    scores = await write_back(connection, ledger)
+    balanced = await block_guessers(connection, ledger.balanced(), scores, now)
     told = {sender: [next(outcomes) for _ in sent[sender]] for sender in order}
-    return ledger.balanced(), [told[sender] for sender in range(len(sent))]
+    return balanced, [told[sender] for sender in range(len(sent))]
 
 
 def _spread_out(ledger: Ledger, sent: Sequence[Sequence[Submission]]) -> list[int]:
@@ -85,6 +88,7 @@ def _record_all(ledger: Ledger, submissions: Sequence[Submission]) -> list[Outco
             if given is not None:
                 outcomes[position] = _repeat(ledger.job, vote, given)
                 continue
+            _refuse_if_blocked(ledger, vote)
             _pay(ledger, vote)
             run.add(position, vote)
         except SufficeError as refusal:
@@ -102,6 +106,12 @@ def _repeat(job: Job, vote: Vote, given: Answer) -> Recorded:
     raise AnswerConflict(
         f"{who} has answered {vote.item.key!r} with {labels[given.label]!r} before, not {labels[vote.label]!r}"
     )
+
+
+def _refuse_if_blocked(ledger: Ledger, vote: Vote) -> None:
+    block = ledger.workers.get(vote.worker or "", STRANGER).block
+    if block is not None:
+        raise WorkerBlocked(f"Worker {vote.worker!r} is blocked: {block['reason']['message']}")
 
 
 def _pay(ledger: Ledger, vote: Vote) -> None:
@@ -240,6 +250,8 @@ def _score_workers(ledger: Ledger, item_id: int, label: int) -> None:
     if not model.scores_finished_items:
         return
     for answer in ledger.votes_on(item_id):
+        if answer.withheld or answer.answer_id <= ledger.items[item_id].scored:
+            continue
         skill = ledger.skill_of(answer.worker)[None, :]
         ledger.learn_skill(answer.worker, model.score(skill, np.array([answer.label == label]))[0])
 

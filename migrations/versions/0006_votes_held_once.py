@@ -1,4 +1,4 @@
-"""Hold each vote to a label once, and remember whom a requester has pardoned."""
+"""Hold each vote to a label once, count recounts, and remember whom a requester has pardoned."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -11,6 +11,7 @@ depends_on = None
 
 def upgrade() -> None:
     op.add_column("item", sa.Column("scored", sa.BigInteger(), server_default=sa.text("0"), nullable=False))
+    op.add_column("job", sa.Column("recounts", sa.BigInteger(), server_default=sa.text("0"), nullable=False))
     op.add_column("worker", sa.Column("pardoned_at", sa.BigInteger()))
     op.execute(  # what was resolved by then, 0005 has held to its label
         "UPDATE item SET scored = job.answers FROM job WHERE item.job_id = job.job_id AND item.state = 'resolved'"
@@ -19,4 +20,5 @@ def upgrade() -> None:
 
 def downgrade() -> None:
     op.drop_column("worker", "pardoned_at")
+    op.drop_column("job", "recounts")
     op.drop_column("item", "scored")
