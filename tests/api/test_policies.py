@@ -82,6 +82,7 @@ async def test_the_catalog_lists_every_kind_with_schema_formula_and_paper(client
         "one-coin",
         "two-coin",
         "confusion",
+        "auto",
     }
     assert set(kinds["aggregation"]) == {"majority", "weighted", "one-coin", "dawid-skene", "glad", "kos"}
     for policy in [policy for policies in listed.values() for policy in policies]:

@@ -13,7 +13,7 @@ import pytest
 from app.policy.aggregation import Ballots, DawidSkene, Glad, Kos, Majority, OneCoin
 from app.policy.aggregation.ballots import first_choice
 
-SETS = Path(__file__).resolve().parents[3] / "shared" / "data"
+SETS = Path(os.environ.get("SUFFICE_PUBLIC_SETS") or Path(__file__).resolve().parents[3] / "shared" / "data")
 NAMES = ["adult2", "bluebirds", "d_possent", "millionaire", "rte", "temp", "weather_amt"]
 BINARY = ["bluebirds", "d_possent", "rte", "temp"]
 HALF_A_POINT = 0.005

@@ -15,6 +15,7 @@ from app.policy.rules import Rules
 from app.policy.workers import (
     Anonymous,
     AnyWorkerModel,
+    Auto,
     Confusion,
     OneCoin,
     SpamFilter,
@@ -61,6 +62,7 @@ MODELS = [
     OneCoin(),
     TwoCoin(),
     Confusion(),
+    Auto(),
 ]
 CASES = [
     pytest.param(model, classes, id=f"{model.kind}-{classes}")
@@ -70,7 +72,7 @@ CASES = [
 ]
 ORDERLESS = [Anonymous(), SpamFilter(), Weighted(), Tiers(tiers={"only": {"initial": 1.2}})]
 
-LIGHT = settings(max_examples=20, deadline=None)  # seventeen cases each
+LIGHT = settings(max_examples=20, deadline=None)  # twenty cases each
 GOOD_WORKER = st.tuples(st.floats(3, 12), st.floats(0.3, 1.2))
 ANY_WORKER = st.tuples(st.floats(0.5, 12), st.floats(0.5, 12))
 
@@ -197,7 +199,7 @@ def test_agreeing_with_the_leader_never_lowers_it(model, classes, history, worke
     assert after.posterior[0, leader[0]] >= before.posterior[0, leader[0]] - 1e-9
 
 
-@pytest.mark.parametrize("model", [OneCoin(), TwoCoin(), Confusion()], ids=lambda model: model.kind)
+@pytest.mark.parametrize("model", [OneCoin(), TwoCoin(), Confusion(), Auto()], ids=lambda model: model.kind)
 @LIGHT
 @given(history=answers(ANY_WORKER), coins=st.floats(0.5, 20), label=st.integers(0, 1))
 def test_a_coin_teaches_nothing(model, history, coins, label):
@@ -251,7 +253,7 @@ def test_configuration_survives_json(model):
     assert union.validate_python({"kind": model.kind}) == model
 
 
-@pytest.mark.parametrize("model", [Weighted(), OneCoin(), TwoCoin(), Confusion()], ids=lambda model: model.kind)
+@pytest.mark.parametrize("model", [Weighted(), OneCoin(), TwoCoin(), Confusion(), Auto()], ids=lambda model: model.kind)
 def test_a_newcomer_is_better_than_chance(model):
     """A model that learns how often workers are right expects more of a newcomer than guessing."""
     assert model.accuracy(model.newcomer(2)[None])[0] == pytest.approx(0.8)
@@ -282,7 +284,7 @@ def test_weighted_votes_follow_the_likelihood(classes):
     assert (model.read(state, facts).winner[alone] == pulls[alone].argmax(axis=1)).all()
 
 
-@pytest.mark.parametrize("model", [Anonymous(), Tiers(), SpamFilter(), Weighted(), OneCoin(), TwoCoin(), Confusion()])
+@pytest.mark.parametrize("model", MODELS, ids=lambda model: model.kind)
 def test_no_items_are_no_trouble(model):
     """An empty list of items is judged like any other."""
     engine = Engine(Rules(labels=("a", "b"), worker_model=model))

@@ -1,6 +1,6 @@
 """Who answered what, and what all the answers together say: the way in and the way out of every aggregation."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -64,6 +64,15 @@ class Ballots:
         if known is not None and (known.shape != (ballots.items,) or (known >= ballots.classes).any()):
             raise ValueError("gold must hold one class, or -1, per item")
         return ballots
+
+    def only(self, which: Mask) -> "Ballots":
+        """These answers alone, of the same items, workers and classes.
+
+        >>> Ballots.of(item=[0, 0, 1], worker=[0, 1, 1], label=[1, 1, 0]).only(np.array([True, False, False])).votes()
+        array([[0., 1.],
+               [0., 0.]])
+        """
+        return replace(self, item=self.item[which], worker=self.worker[which], label=self.label[which])
 
     @cached_property
     def cell(self) -> Index:

@@ -5,6 +5,7 @@ from typing import Annotated
 from pydantic import Field
 
 from app.policy.workers.anonymous import Anonymous
+from app.policy.workers.auto import Auto
 from app.policy.workers.base import WorkerModel
 from app.policy.workers.confusion import Confusion
 from app.policy.workers.one_coin import OneCoin
@@ -14,12 +15,13 @@ from app.policy.workers.two_coin import TwoCoin
 from app.policy.workers.weighted import Weighted
 
 AnyWorkerModel = Annotated[
-    Anonymous | Tiers | SpamFilter | Weighted | OneCoin | TwoCoin | Confusion, Field(discriminator="kind")
+    Anonymous | Tiers | SpamFilter | Weighted | OneCoin | TwoCoin | Confusion | Auto, Field(discriminator="kind")
 ]
 
 __all__ = [
     "Anonymous",
     "AnyWorkerModel",
+    "Auto",
     "Confusion",
     "OneCoin",
     "SpamFilter",

@@ -8,7 +8,8 @@ from app.policy.aggregation.ballots import Ballots
 from app.policy.aggregation.incidence import Incidence, by_worker_and_label
 from app.policy.belief import Array, Belief, Facts  # noqa: F401  the doctest has facts
 from app.policy.shares import Index
-from app.policy.workers.latent_truth import LatentTruth, expected
+from app.policy.workers.latent_truth import LatentTruth
+from app.policy.workers.skill_rows import expected
 
 
 class Confusion(LatentTruth):
@@ -50,8 +51,8 @@ class Confusion(LatentTruth):
     def chances(self, belief: Belief, skill: Array) -> Array:
         return np.asarray(np.einsum("ij,ijk->ik", belief.posterior, expected(self.dirichlets(skill))))
 
-    def fitting(self, chance: Array, label: Index, classes: int) -> Array:  # noqa: ARG002  as many as rows
-        return np.asarray(chance[np.arange(len(label)), :, label])
+    def fitting(self, chance: Array, worker: Index, label: Index, classes: int) -> Array:  # noqa: ARG002  as many as rows
+        return np.asarray(chance[worker, :, label])
 
     def counted(self, probability: Array, label: Index) -> Array:
         items, classes = probability.shape
@@ -66,5 +67,5 @@ class Confusion(LatentTruth):
         return np.asarray(given @ log_chance.transpose(0, 2, 1).reshape(-1, ballots.classes))
 
     def expected_counts(self, given: Incidence, posterior: Array, ballots: Ballots) -> Array:
-        by_label = (given.T @ posterior).reshape(ballots.workers, ballots.classes, ballots.classes)
+        by_label = np.asarray(given.T @ posterior).reshape(ballots.workers, ballots.classes, ballots.classes)
         return self.packed(by_label.transpose(0, 2, 1))

@@ -6,7 +6,8 @@ from app.policy.aggregation.ballots import Ballots
 from app.policy.aggregation.incidence import Incidence, by_worker
 from app.policy.belief import Array, Belief
 from app.policy.shares import Index
-from app.policy.workers.latent_truth import LatentTruth, expected
+from app.policy.workers.latent_truth import LatentTruth
+from app.policy.workers.skill_rows import expected
 
 
 class ErrorRate(LatentTruth):
@@ -31,8 +32,8 @@ class ErrorRate(LatentTruth):
         right, wrong = _of_one_class(expected(skill), belief.votes.shape[1])
         return np.asarray(right * belief.posterior + wrong * (1 - belief.posterior))
 
-    def fitting(self, chance: Array, label: Index, classes: int) -> Array:
-        right, wrong = _of_one_class(chance[:, 0], classes)
+    def fitting(self, chance: Array, worker: Index, label: Index, classes: int) -> Array:
+        right, wrong = _of_one_class(chance[worker, 0], classes)
         return np.where(label[:, None] == np.arange(classes), right, wrong)
 
     def counted(self, probability: Array, label: Index) -> Array:

@@ -1,6 +1,7 @@
 """Every item has one true class, and workers name it or err: what models of that kind share."""
 
 from abc import abstractmethod
+from dataclasses import replace
 from functools import reduce
 
 import numpy as np
@@ -13,7 +14,7 @@ from app.policy.aggregation.incidence import Incidence
 from app.policy.belief import Array, Belief, Facts, State
 from app.policy.shares import Index
 from app.policy.workers.base import Refitted, SkillPrior, one_more_vote, with_gold
-from app.policy.workers.skill_rows import SkillRows
+from app.policy.workers.skill_rows import SkillRows, expected
 
 _LEAST_PRIOR = 1e-6  # a prior of exactly 0 could never be corrected by any number of answers
 _IMPOSSIBLE = -1e9  # the logarithm of a chance that no number of answers ever lifts, and still a finite number
@@ -40,8 +41,8 @@ class LatentTruth(SkillRows):
     prior: SkillPrior = (4.0, 1.0)
 
     @abstractmethod
-    def fitting(self, chance: Array, label: Index, classes: int) -> Array:
-        """What `chance`, shaped as `dirichlets`, gives label[i] under each true class, shape (items, classes)."""
+    def fitting(self, chance: Array, worker: Index, label: Index, classes: int) -> Array:
+        """The `chance`, shaped as `dirichlets`, of label[a] by worker[a] under each true class; (answers, classes)."""
 
     @abstractmethod
     def counted(self, probability: Array, label: Index) -> Array:
@@ -74,7 +75,7 @@ class LatentTruth(SkillRows):
         return Belief(votes, votes, votes.sum(axis=1), votes + 1, facts, np.exp(state.evidence))
 
     def answered(self, state: State, facts: Facts, skill: Array, label: npt.NDArray[np.intp]) -> State:  # noqa: ARG002  the prior is in the evidence
-        fitting = self.fitting(expected(self.dirichlets(skill)), label, state.votes.shape[1])
+        fitting = self.fitting(expected(self.dirichlets(skill)), np.arange(len(label)), label, state.votes.shape[1])
         return State(one_more_vote(state.votes, label), normalised(state.evidence + np.log(fitting)))
 
     def learn(self, state: State, facts: Facts, skill: Array, label: npt.NDArray[np.intp]) -> tuple[State, Array]:
@@ -84,7 +85,7 @@ class LatentTruth(SkillRows):
     def refit(self, ballots: Ballots, facts: Facts, skill: Array, prior: Array) -> Refitted:  # noqa: ARG002  answers decide
         facts = with_gold(facts, ballots)
         given, before = self.incidence(ballots), self.start(facts, ballots.classes).evidence
-        known = Ballots(*(ballots.item, ballots.worker, ballots.label), *_extent(ballots), gold=facts.gold)
+        known = replace(ballots, gold=facts.gold)
 
         def joint(skill: Array) -> Array:
             return before + self.log_likelihoods(given, expected_log(self.dirichlets(skill)), ballots)
@@ -105,15 +106,6 @@ class LatentTruth(SkillRows):
         )
         state = State(ballots.votes(), normalised(joint(summit.parameters)))
         return Refitted(state, summit.parameters, summit.iterations, summit.converged)
-
-
-def expected(dirichlets: Array) -> Array:
-    """E of each share of Dirichlet rows, whatever the shape before the last axis.
-
-    >>> expected(np.array([4.0, 1.0])).tolist()
-    [0.8, 0.2]
-    """
-    return np.asarray(dirichlets / dirichlets.sum(axis=-1, keepdims=True))
 
 
 def expected_log(dirichlets: Array) -> Array:
@@ -141,7 +133,3 @@ def normalised(logarithms: Array) -> Array:
     # Class by class: numpy is several times slower along a short axis.
     shifted = logarithms - reduce(np.maximum, logarithms.T)[:, None]
     return np.asarray(shifted - np.log(reduce(np.add, np.exp(shifted).T))[:, None])
-
-
-def _extent(ballots: Ballots) -> tuple[int, int, int]:
-    return ballots.items, ballots.workers, ballots.classes

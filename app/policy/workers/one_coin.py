@@ -7,16 +7,13 @@ import numpy.typing as npt
 
 from app.policy.aggregation.ballots import Ballots, sum_by
 from app.policy.belief import Array, Belief, Facts, State
-from app.policy.workers.base import Refitted, SkillPrior, one_more_vote, with_gold
-from app.policy.workers.counted_votes import PriorWeight, first_parameters, prior_votes
-from app.policy.workers.latent_truth import expected_log
-from app.policy.workers.mean_field import mean_field
+from app.policy.workers.base import one_more_vote
+from app.policy.workers.counted_votes import first_parameters, prior_votes
+from app.policy.workers.leave_one_out import DividedOpinions
 from app.policy.workers.moments import matched, row_sum
-from app.policy.workers.replayed import replayed
-from app.policy.workers.skill_rows import SkillRows
 
 
-class OneCoin(SkillRows):
+class OneCoin(DividedOpinions):
     """An item's shares theta ~ Dirichlet(alpha), a worker's accuracy rho ~ Beta(c, d) (Chen et al., ICML 2013, 4).
 
         Pr(answer k) = rho theta_k + (1 - rho)(1 - theta_k) / (K - 1).
@@ -39,8 +36,6 @@ class OneCoin(SkillRows):
     """
 
     kind: Literal["one-coin"] = "one-coin"
-    prior: SkillPrior = (4.0, 1.0)
-    prior_weight: PriorWeight = 2.0
 
     def newcomer(self, classes: int) -> Array:  # noqa: ARG002  one accuracy for all classes
         return np.array(self.prior)
@@ -73,29 +68,15 @@ class OneCoin(SkillRows):
         fitting[rows, label] = right[:, 0] * alpha[rows, label]
         return State(one_more_vote(state.votes, label), matched(alpha, fitting / row_sum(fitting)))
 
-    def refit(self, ballots: Ballots, facts: Facts, skill: Array, prior: Array) -> Refitted:  # noqa: ARG002  answers decide
-        """Skills by mean field, then the answers told again with them, so that the evidence means what it meant."""
-        facts = with_gold(facts, ballots)
-        start = first_parameters(facts, ballots.classes, self.prior_weight)
-        fitted = mean_field(start, ballots.votes(), prior, lambda share, known: _step(share, known, ballots))
-        state = replayed(self, ballots, facts, fitted.skill)
-        return Refitted(state, fitted.skill, fitted.iterations, fitted.converged)
+    def fitting(self, skill: Array, ballots: Ballots) -> Array:
+        right, wrong = _right_and_wrong(skill, ballots.classes)
+        same = ballots.label == np.arange(ballots.classes)[:, None]
+        return np.asarray(np.where(same, right[ballots.worker, 0], wrong[ballots.worker, 0]))
 
-
-def _step(share: Array, skill: Array, ballots: Ballots) -> tuple[Array, Array]:
-    """Perfect answers that each class of each item is expected to have, and right and wrong ones of each worker.
-
-    All classes but the one answered fit an answer alike, so a number per answer does, however many classes there are.
-    """
-    right, wrong = (np.exp(expected_log(skill)) / [1, ballots.classes - 1]).T
-    right, wrong = right[ballots.worker], wrong[ballots.worker]
-    of_label, of_item = share.ravel()[ballots.cell], share.sum(axis=1)[ballots.item]
-    scale = 1 / (right * of_label + wrong * (of_item - of_label))
-    by_any = share * sum_by(ballots.item, wrong * scale, ballots.items)[:, None]
-    by_label = sum_by(ballots.cell, (right - wrong) * of_label * scale, share.size).reshape(share.shape)
-    hits = sum_by(ballots.worker, right * of_label * scale, ballots.workers)
-    misses = np.bincount(ballots.worker, minlength=ballots.workers) - hits
-    return by_any + by_label, np.stack([hits, np.maximum(misses, 0.0)], axis=1)
+    def counted(self, shown: Array, ballots: Ballots) -> Array:
+        chance = shown[ballots.label, np.arange(len(ballots.label))]
+        coins = (sum_by(ballots.worker, each, ballots.workers) for each in (chance, 1 - chance))
+        return np.stack(list(coins), axis=1)
 
 
 def belief_of_parameters(state: State, facts: Facts, prior_weight: float) -> Belief:

@@ -40,6 +40,15 @@ class SkillRows(WorkerModel):
         return self.packed(raised(rows, bonus / np.sqrt(np.einsum("ijk->i", rows))))
 
 
+def expected(dirichlets: Array) -> Array:
+    """E of each share of Dirichlet rows, whatever the shape before the last axis.
+
+    >>> expected(np.array([4.0, 1.0])).tolist()
+    [0.8, 0.2]
+    """
+    return np.asarray(dirichlets / dirichlets.sum(axis=-1, keepdims=True))
+
+
 def right_and_total(dirichlets: Array) -> tuple[Array, Array]:
     """Right answers and all answers that each row holds, each (workers, rows)."""
     return np.asarray(np.einsum("ijj->ij", dirichlets[:, :, : dirichlets.shape[1]])), dirichlets.sum(axis=2)
@@ -77,7 +86,7 @@ def raised(dirichlets: Array, gain: Array) -> Array:
     hit = right / total
     hoped = np.maximum(hit, np.minimum(hit + gain[:, None], _NEARLY_PERFECT))
     errors = np.divide(1 - hoped, 1 - hit, out=np.ones_like(hit), where=hit < 1)
-    rows = dirichlets * errors[:, :, None]
+    rows: Array = dirichlets * errors[:, :, None]
     each = np.arange(right.shape[1])
     rows[:, each, each] = hoped * total
     return rows

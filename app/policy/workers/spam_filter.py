@@ -5,10 +5,9 @@ from typing import Annotated, ClassVar, Literal
 import numpy as np
 import numpy.typing as npt
 from pydantic import Field, model_validator
-from pydantic_core import PydanticCustomError
-from scipy import special
 
 from app.policy.belief import Array, Belief, Facts, Mask, State
+from app.policy.spammers import chance_of_guessing, refuse_test_too_early
 from app.policy.workers.base import one_more_vote
 from app.policy.workers.counted_votes import CountedVotes
 from app.policy.workers.skill_rows import interval_of_mean
@@ -38,12 +37,7 @@ class SpamFilter(CountedVotes):
 
     @model_validator(mode="after")
     def _perfect_workers_pass(self) -> "SpamFilter":
-        if 2.0 ** (1 - self.min_labels) >= self.alpha:
-            raise PydanticCustomError(
-                "test_too_early",
-                "{labels} labels never reject at {alpha}: even a perfect worker would be taken for a spammer",
-                {"labels": self.min_labels, "alpha": self.alpha},
-            )
+        refuse_test_too_early(self.min_labels, self.alpha)
         return self
 
     def newcomer(self, classes: int) -> Array:  # noqa: ARG002  agreement is agreement
@@ -81,7 +75,4 @@ def chance_of_a_coin(skill: Array) -> Array:
     >>> chance_of_a_coin(np.array([[8.0, 10.0], [5.0, 10.0], [0.0, 0.0]])).round(6).tolist()
     [0.109375, 1.0, 1.0]
     """
-    rarer = np.minimum(skill[:, 0], skill[:, 1] - skill[:, 0])
-    # P(Bin(n, 1/2) <= k) = I_{1/2}(n - k, k + 1); n = 0 has no first parameter and nothing to test.
-    tail = special.betainc(np.maximum(skill[:, 1] - rarer, 1e-300), rarer + 1, 0.5)
-    return np.where(skill[:, 1] > 0, np.minimum(1.0, 2 * tail), 1.0)
+    return chance_of_guessing(skill[:, 0], skill[:, 1], classes=2)

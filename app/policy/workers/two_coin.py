@@ -7,19 +7,17 @@ import numpy.typing as npt
 
 from app.policy.aggregation.ballots import Ballots, sum_by
 from app.policy.belief import Array, Belief, Facts, State
-from app.policy.workers.base import Refitted, SkillPrior, one_more_vote, with_gold
-from app.policy.workers.counted_votes import PriorWeight, first_parameters
-from app.policy.workers.latent_truth import expected, expected_log
-from app.policy.workers.mean_field import mean_field
+from app.policy.workers.base import one_more_vote
+from app.policy.workers.counted_votes import first_parameters
+from app.policy.workers.leave_one_out import DividedOpinions
 from app.policy.workers.moments import matched, row_sum
 from app.policy.workers.one_coin import belief_of_parameters
-from app.policy.workers.replayed import replayed
-from app.policy.workers.skill_rows import SkillRows
+from app.policy.workers.skill_rows import expected
 
 _BINARY = 2
 
 
-class TwoCoin(SkillRows):
+class TwoCoin(DividedOpinions):
     """An accuracy per class, rho_y ~ Beta(c_y, d_y) where a perfect worker would say y (Chen et al., ICML 2013, 4).
 
         Pr(answer 0) = theta rho_0 + (1 - theta)(1 - rho_1).
@@ -42,8 +40,6 @@ class TwoCoin(SkillRows):
     kind: Literal["two-coin"] = "two-coin"
     most_labels: ClassVar[int] = 2
     tells_classes_apart: ClassVar[bool] = True
-    prior: SkillPrior = (4.0, 1.0)
-    prior_weight: PriorWeight = 2.0
 
     def newcomer(self, classes: int) -> Array:
         _refuse_all_but_two(classes)
@@ -82,27 +78,23 @@ class TwoCoin(SkillRows):
         evidence = matched(state.evidence, _perfect_answers(state, self.dirichlets(skill), label))
         return State(one_more_vote(state.votes, label), evidence)
 
-    def refit(self, ballots: Ballots, facts: Facts, skill: Array, prior: Array) -> Refitted:  # noqa: ARG002  answers decide
-        """Skills by mean field, then the answers told again with them, so that the evidence means what it meant."""
-        facts = with_gold(facts, ballots)
-        start = first_parameters(facts, ballots.classes, self.prior_weight)
-        fitted = mean_field(start, ballots.votes(), prior, lambda share, known: self._step(share, known, ballots))
-        state = replayed(self, ballots, facts, fitted.skill)
-        return Refitted(state, fitted.skill, fitted.iterations, fitted.converged)
+    def fitting(self, skill: Array, ballots: Ballots) -> Array:
+        rows = expected(self.dirichlets(skill))
+        return np.stack([rows[:, truth].ravel()[_cell(ballots)] for truth in range(_BINARY)])
 
-    def _step(self, share: Array, skill: Array, ballots: Ballots) -> tuple[Array, Array]:
-        """Perfect answers that each class of each item is expected to have, and what each worker's coins have shown."""
-        fitting = np.exp(expected_log(self.dirichlets(skill)))[ballots.worker, :, ballots.label]
-        shown = share[ballots.item] * fitting
-        shown /= row_sum(shown)
-        gained = [sum_by(ballots.item, shown[:, truth], ballots.items) for truth in range(_BINARY)]
-        cell = ballots.worker * _BINARY + ballots.label
-        seen = [sum_by(cell, shown[:, truth], ballots.workers * _BINARY).reshape(-1, 2) for truth in range(_BINARY)]
-        return np.stack(gained, axis=1), self.packed(np.stack(seen, axis=1))
+    def counted(self, shown: Array, ballots: Ballots) -> Array:
+        cells = ballots.workers * _BINARY
+        rows = [sum_by(_cell(ballots), of_truth, cells).reshape(ballots.workers, _BINARY) for of_truth in shown]
+        return self.packed(np.stack(rows, axis=1))
+
+
+def _cell(ballots: Ballots) -> npt.NDArray[np.intp]:
+    """The place of each answer in a flat (workers, answers) array, shape (answers,)."""
+    return ballots.worker * _BINARY + ballots.label
 
 
 def _perfect_answers(state: State, rows: Array, label: npt.NDArray[np.intp]) -> Array:
-    """How likely a perfect worker would have said each class, given the answer of a worker with these rows; (items, 2)."""
+    """How likely a perfect worker would have said each class, given this answer of a worker with these rows."""
     fitting = state.evidence * expected(rows)[np.arange(len(label)), :, label]
     return np.asarray(fitting / row_sum(fitting))
 

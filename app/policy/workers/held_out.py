@@ -1,0 +1,65 @@
+"""How well does a model foretell answers that it has not seen?"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from app.policy.aggregation.ballots import Ballots, sum_by
+from app.policy.belief import Array, Facts, Mask
+from app.policy.chance import uniform
+from app.policy.shares import Index
+from app.policy.workers.latent_truth import LatentTruth
+from app.policy.workers.skill_rows import expected
+
+_FOLDS = 5
+_ONE_FOLD_FROM = 50_000  # answers: a fifth of so many is enough to tell models apart
+
+
+def folds(answers: int, seed: int) -> list[Mask]:
+    """Which answers are held out, in turn: five random fifths, or one of them where there are very many answers.
+
+    An answer belongs to a fold by seed and position alone, so it stays there as further answers come.
+    """
+    fold = (uniform(seed, np.arange(answers)) * _FOLDS).astype(np.intp)
+    return [fold == turn for turn in range(1 if answers > _ONE_FOLD_FROM else _FOLDS)]
+
+
+def foretold(model: LatentTruth, ballots: Ballots, facts: Facts, prior: Array, held: Mask) -> Array:
+    """The log-probability of each answer that is held out, given all that are not; shape (held-out answers,).
+
+    With p and E by the fit of the rest,
+
+        P(answer l of j on i) = sum_c p_ic E[P(l | c, j)].
+    """
+    fit = model.refit(ballots.only(~held), facts, prior, prior)
+    out = ballots.only(held)
+    fitting = model.fitting(expected(model.dirichlets(fit.skill)), out.worker, out.label, out.classes)
+    return np.asarray(np.log((np.exp(fit.state.evidence[out.item]) * fitting).sum(axis=1)))
+
+
+@dataclass(frozen=True)
+class Gain:
+    """How much better one model foretells answers than another."""
+
+    mean: float  # nats per answer
+    error: float  # its standard error
+
+
+def gain(better: Array, than: Array, worker: Index) -> Gain:
+    """The mean paired difference of two log-likelihoods per answer, and its standard error.
+
+    Answers of one worker share that worker's habits, which is what the models differ in: so the error is that of sums
+    by worker (Liang and Zeger, Biometrika 1986), or that of single answers where it should be larger. With d the n
+    differences, m their mean, W the number of workers,
+
+        error^2 = W / (W - 1) sum over workers j of (sum over answers a of j of (d_a - m))^2 / n^2.
+
+    >>> gain(np.array([1.0, 1.0, 0.0, 0.0]), np.zeros(4), np.array([0, 0, 1, 1]))
+    Gain(mean=0.5, error=0.5)
+    """
+    apart = better - than
+    mean, answers, workers = float(apart.mean()), len(apart), len(np.unique(worker))
+    by_worker = sum_by(worker, apart - mean, int(worker.max()) + 1)
+    squares = [(workers, by_worker), (answers, apart - mean)]
+    variance = max(float(np.vdot(sums, sums)) * many / max(many - 1, 1) for many, sums in squares)
+    return Gain(mean, variance**0.5 / answers)
