@@ -5,10 +5,12 @@
     ├── JobUnknown              404 job-unknown
     ├── ItemUnknown             404 item-unknown
     ├── AssignmentUnknown       404 assignment-unknown
+    ├── WorkerUnknown           404 worker-unknown
     ├── OperationUnknown        404 operation-unknown
     ├── LabelUnknown            422 label-unknown
     ├── ItemConflict            409 item-conflict
     ├── AnswerConflict          409 answer-conflict
+    ├── WorkerBlocked           409 worker-blocked
     ├── ItemClosed              409 item-closed
     ├── BudgetExhausted         409 budget-exhausted
     ├── BudgetBelowCommitted    409 budget-below-committed
@@ -78,6 +80,12 @@ class AssignmentUnknown(SufficeError):
     status, code = 404, "assignment-unknown"
 
 
+class WorkerUnknown(SufficeError):
+    """The job has no such worker."""
+
+    status, code = 404, "worker-unknown"
+
+
 class OperationUnknown(SufficeError):
     """The job has no such operation."""
 
@@ -100,6 +108,12 @@ class AnswerConflict(SufficeError):
     """The worker has already answered this item differently."""
 
     status, code = 409, "answer-conflict"
+
+
+class WorkerBlocked(SufficeError):
+    """The worker is blocked."""
+
+    status, code = 409, "worker-blocked"
 
 
 class ItemClosed(SufficeError):

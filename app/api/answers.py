@@ -16,6 +16,7 @@ from app.errors import (
     JobUnknown,
     LabelUnknown,
     SufficeError,
+    WorkerBlocked,
 )
 from app.use_cases.answer_ledger import Submission
 from app.use_cases.record_answers import Recorded
@@ -27,6 +28,7 @@ _REFUSALS = documented(
     ItemUnknown,
     AssignmentUnknown,
     AnswerConflict,
+    WorkerBlocked,
     ItemClosed,
     BudgetExhausted,
     InvalidInput,

@@ -18,33 +18,25 @@ Position = TypeVar("Position")
 
 def after_number(cursor: str | None) -> int:
     """The number behind which the page starts."""
-    return 0 if cursor is None else _read(cursor, _a_number)
+    return 0 if cursor is None else read_cursor(cursor, _a_number)
 
 
 def before_number(cursor: str | None) -> int:
     """The number before which the page ends."""
-    return 2**63 - 1 if cursor is None else _read(cursor, _a_number)
-
-
-def after_name(cursor: str | None) -> str:
-    """The name behind which the page starts."""
-    return "" if cursor is None else _read(cursor, _a_name)
+    return 2**63 - 1 if cursor is None else read_cursor(cursor, _a_number)
 
 
 def after_job(cursor: str | None) -> tuple[datetime, UUID] | None:
     """The job behind which the page starts."""
-    return None if cursor is None else _read(cursor, lambda parts: (datetime.fromisoformat(parts[0]), UUID(parts[1])))
+    return (
+        None
+        if cursor is None
+        else read_cursor(cursor, lambda parts: (datetime.fromisoformat(parts[0]), UUID(parts[1])))
+    )
 
 
 def cursor_of(*parts: object) -> str:
     return urlsafe_b64encode(json.dumps([str(part) for part in parts]).encode()).decode()
-
-
-def _a_name(parts: list[str]) -> str:
-    (name,) = parts
-    if not isinstance(name, str) or "\x00" in name:
-        raise ValueError(name)
-    return name
 
 
 def _a_number(parts: list[str]) -> int:
@@ -54,7 +46,7 @@ def _a_number(parts: list[str]) -> int:
     return number
 
 
-def _read(cursor: str, understand: Callable[[list[str]], Position]) -> Position:
+def read_cursor(cursor: str, understand: Callable[[list[str]], Position]) -> Position:
     try:
         return understand(json.loads(b64decode(cursor, altchars=b"-_", validate=True)))
     except (ValueError, TypeError, LookupError, AttributeError) as error:

@@ -138,7 +138,7 @@ async def get_item(
                 label=labels[answer.label],
                 cost=answer.cost,
                 late=answer.late,
-                counted=answer.counted,
+                counted=answer.counted and not answer.withheld,
                 answered_at=answer.answered_at,
                 verdict=answer.verdict["decision"],
                 reason=ReasonOut(**answer.verdict["reason"]),

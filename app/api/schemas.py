@@ -29,7 +29,6 @@ from app.policy.text import Key
 
 MOST_ASSIGNMENTS = 100
 MOST_ANSWERS = 1000
-MOST_WORKERS = 10_000
 
 
 _SUSPICIOUS = re.compile(rb"NaN|Infinity|\\u0000")
@@ -270,31 +269,6 @@ class ItemStory(ItemOut):
 
 class ItemsOut(BaseModel):
     items: list[ItemOut]
-    next_cursor: Annotated[str | None, Field(description="Give it as `cursor` to get the next page; null: the end")]
-
-
-# --- workers
-
-
-class WorkerIn(Request):
-    worker: Annotated[Key, Field(description="Your own name for the worker, as in `next` and `answers`")]
-    price: Annotated[AmountIn, Field(description="An answer costs this times the item's cost; 0 is free")] = Decimal(1)
-
-
-WORKERS_EXAMPLE = [{"worker": "model", "price": "0.001"}, {"worker": "expert", "price": "2"}]
-
-
-class WorkersRegistered(BaseModel):
-    registered: int
-
-
-class WorkerOut(BaseModel):
-    worker: str
-    price: AmountOut
-
-
-class WorkersOut(BaseModel):
-    workers: list[WorkerOut]
     next_cursor: Annotated[str | None, Field(description="Give it as `cursor` to get the next page; null: the end")]
 
 

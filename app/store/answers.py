@@ -36,10 +36,11 @@ class Answer:
     counted: bool
     verdict: dict[str, Any]
     answered_at: datetime
+    withheld: bool = False  # its worker is blocked, and the vote removed
 
 
 _NAMES = ("answer_id", "item_id", "worker", "assignment_id", "label", "cost", "late", "counted", "answered_at")
-_COLUMNS = ", ".join(f"a.{name}" for name in (*_NAMES, "verdict"))
+_COLUMNS = ", ".join(f"a.{name}" for name in (*_NAMES, "verdict", "withheld"))
 _INSERT = f"""
     INSERT INTO answer (job_id, {", ".join(_NAMES)}, verdict)
     SELECT $1, {", ".join(f"sent.{name}" for name in _NAMES)}, sent.verdict::jsonb
@@ -98,10 +99,10 @@ async def votes_on_items_since(
 
 
 async def ballots_of(connection: AsyncConnection, job_id: UUID) -> list[tuple[int, str | None, int]]:
-    """Every counted answer of a job as (item, worker, label), in the order of commit."""
+    """Every answer of a job that counts as (item, worker, label), in the order of commit."""
     query = (
         select(answer.c.item_id, answer.c.worker, answer.c.label)
-        .where(answer.c.job_id == job_id, answer.c.counted)
+        .where(answer.c.job_id == job_id, answer.c.counted, ~answer.c.withheld)
         .order_by(answer.c.answer_id)
     )
     return [(row.item_id, row.worker, row.label) for row in await connection.execute(query)]

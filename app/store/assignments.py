@@ -75,6 +75,10 @@ _EXPIRE = """
     UPDATE assignment SET state = 'expired' WHERE job_id = $1 AND state = 'live' AND expires_at <= $2
     RETURNING item_id, cost"""
 
+_RELEASE_OF = """
+    UPDATE assignment SET state = 'released' WHERE job_id = $1 AND state = 'live' AND worker = ANY ($2::text[])
+    RETURNING item_id, cost"""
+
 
 async def live_leases_of(
     connection: AsyncConnection, job_id: UUID, workers: Collection[str]
@@ -127,6 +131,13 @@ async def mark_answered(connection: AsyncConnection, job_id: UUID, numbers: Coll
 async def expire_leases(connection: AsyncConnection, job_id: UUID, now: datetime) -> list[tuple[int, Decimal]]:
     """End the leases whose time is over; gives the item and the money that each returns."""
     return [(row["item_id"], row["cost"]) for row in await fetch(connection, _EXPIRE, job_id, now)]
+
+
+async def release_leases_of(
+    connection: AsyncConnection, job_id: UUID, workers: Collection[str]
+) -> list[tuple[int, Decimal]]:
+    """End what these workers hold; gives the item and the money that each lease returns."""
+    return [(row["item_id"], row["cost"]) for row in await fetch(connection, _RELEASE_OF, job_id, list(workers))]
 
 
 async def next_expiry(connection: AsyncConnection, job_id: UUID) -> datetime | None:

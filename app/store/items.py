@@ -4,7 +4,7 @@ import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, fields
 from decimal import Decimal
-from typing import Any
+from typing import Any, Protocol
 from uuid import UUID
 
 from asyncpg import Record
@@ -53,7 +53,21 @@ class Item:
     promoted: bool
     prior: Sequence[float] | None
     in_flight: int
+    scored: int = 0  # the last answer that was held to a label
     standing: Standing
+
+
+class Standee(Protocol):
+    """Whatever stands somewhere: an item, or as much of it as judging takes."""
+
+    @property
+    def item_id(self) -> int: ...
+
+    @property
+    def in_flight(self) -> int: ...
+
+    @property
+    def standing(self) -> Standing: ...
 
 
 _NAMES = [field.name for kind in (Item, Standing) for field in fields(kind) if field.name != "standing"]
@@ -91,7 +105,7 @@ async def load_items(
     return list({row["item_id"]: item_from(row) for row in rows}.values())
 
 
-async def save_standings(connection: AsyncConnection, job_id: UUID, changed: Sequence[Item]) -> None:
+async def save_standings(connection: AsyncConnection, job_id: UUID, changed: Sequence[Standee]) -> None:
     """Write back what answers have changed."""
     if not changed:
         return
@@ -136,6 +150,7 @@ def item_from(row: Record) -> Item:
         promoted=row["promoted"],
         prior=row["prior"],
         in_flight=row["in_flight"],
+        scored=row["scored"],
         standing=Standing(
             state=ItemState(row["state"]),
             votes=row["votes"],

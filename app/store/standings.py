@@ -102,13 +102,19 @@ async def replace_standings(connection: AsyncConnection, job_id: UUID, judged: S
 async def ballots_on_items(
     connection: AsyncConnection, job_id: UUID, item_ids: Collection[int]
 ) -> list[tuple[int, str, int]]:
-    """The answers of named workers on these items as (item, worker, label): item by item, in the order of commit."""
+    """The votes on these items that no label was held to as (item, worker, label): item by item, as they came.
+
+    Of named workers, and without those that were removed.
+    """
     query = (
         select(answer.c.item_id, answer.c.worker, answer.c.label)
+        .join(item, (item.c.job_id == answer.c.job_id) & (item.c.item_id == answer.c.item_id))
         .where(
             answer.c.job_id == job_id,
             answer.c.item_id == func.any(bindparam("items", list(item_ids), ARRAY(BigInteger))),
             answer.c.worker.is_not(None),
+            ~answer.c.withheld,
+            answer.c.answer_id > item.c.scored,
         )
         .order_by(answer.c.item_id, answer.c.answer_id)
     )

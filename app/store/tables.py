@@ -63,6 +63,7 @@ job = Table(
     Column("stage_choice", JSONB(none_as_null=True)),
     Column("refit_at", BigInteger),
     Column("operations", BigInteger, nullable=False, server_default=ZERO),
+    Column("recounts", BigInteger, nullable=False, server_default=ZERO),  # how often votes were removed or put back
     Column("created_at", DateTime(timezone=True), nullable=False),
     CheckConstraint("budget >= 0 AND budget < 'Infinity'", name="budget_is_an_amount"),
     CheckConstraint("spent >= 0 AND reserved >= 0", name="money_is_not_negative"),
@@ -95,6 +96,7 @@ item = Table(
     Column("confidence", Double, nullable=False),
     Column("progress", Double, nullable=False),
     Column("reason", JSONB, nullable=False),
+    Column("scored", BigInteger, nullable=False, server_default=ZERO),  # the last answer that was held to a label
     UniqueConstraint("job_id", "key"),
     ForeignKeyConstraint(["job_id"], ["job.job_id"], ondelete="CASCADE"),
     CheckConstraint("cost > 0 AND cost < 'Infinity'", name="cost_is_an_amount"),
@@ -190,6 +192,7 @@ worker = Table(
     Column("seconds", ARRAY(REAL), nullable=False, server_default=text("'{}'")),  # from lease to answer, the last few
     Column("status", Text, nullable=False, server_default=text("'active'")),
     Column("block", JSONB(none_as_null=True)),  # why, on what evidence, since when, and what became of the votes
+    Column("pardoned_at", BigInteger),  # `decided` when a requester last unblocked the worker
     Column("promise", Double, Computed(PROMISE, persisted=True)),
     ForeignKeyConstraint(["job_id"], ["job.job_id"], ondelete="CASCADE"),
     CheckConstraint("price >= 0 AND price < 'Infinity'", name="price_is_an_amount"),

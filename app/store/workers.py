@@ -1,13 +1,16 @@
-"""Workers: what they charge, and what their answers have taught about them."""
+"""Workers: what they charge, what their answers have taught about them, and who is shut out."""
 
+import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from typing import Any
 from uuid import UUID
 
+from asyncpg import Record
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.store.driver import array_text, fetch
+from app.store.driver import array_text, columns_of, fetch
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,42 +19,77 @@ class Worker:
 
     skill: Sequence[float] | None = None
     price: Decimal = Decimal(1)
+    block: Mapping[str, Any] | None = None  # why, on what evidence, since when; None: not blocked
 
 
 STRANGER = Worker()
 
 
-_LOAD = "SELECT worker, skill, price FROM worker WHERE job_id = $1 AND worker = ANY ($2::text[])"
-_SAVE_SKILLS = """
-    INSERT INTO worker (job_id, worker, skill)
-    SELECT $1, sent.worker, sent.skill::double precision[] FROM unnest($2::text[], $3::text[]) AS sent (worker, skill)
-    ON CONFLICT (job_id, worker) DO UPDATE SET skill = excluded.skill"""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Registration:
+    """What a requester says of a worker; what is None stays as it is."""
 
-_SAVE_PRICES = """
-    INSERT INTO worker (job_id, worker, price)
-    SELECT $1, sent.worker, sent.price FROM unnest($2::text[], $3::numeric[]) AS sent (worker, price)
-    ON CONFLICT (job_id, worker) DO UPDATE SET price = excluded.price"""
-_PAGE = "SELECT worker, skill, price FROM worker WHERE job_id = $1 AND worker > $2 ORDER BY worker LIMIT $3"
+    worker: str
+    price: Decimal | None = None
+    tier: str | None = None
+    skill: Sequence[float] | None = None  # that of the tier
+
+
+_LOAD = "SELECT worker, skill, price, block FROM worker WHERE job_id = $1 AND worker = ANY ($2::text[])"
+_BEGIN = """
+    INSERT INTO worker (job_id, worker) SELECT $1, sent.worker FROM unnest($2::text[]) AS sent (worker)
+    ON CONFLICT (job_id, worker) DO NOTHING"""
+_REGISTER = """
+    UPDATE worker w
+    SET registered = true, price = coalesce(sent.price, w.price), tier = coalesce(sent.tier, w.tier),
+        skill = coalesce(sent.skill::double precision[], w.skill)
+    FROM unnest($2::text[], $3::numeric[], $4::text[], $5::text[]) AS sent (worker, price, tier, skill)
+    WHERE w.job_id = $1 AND w.worker = sent.worker"""
+_BLOCK = """
+    UPDATE worker w SET status = 'blocked', block = sent.block::jsonb
+    FROM unnest($2::text[], $3::text[]) AS sent (worker, block)
+    WHERE w.job_id = $1 AND w.worker = sent.worker"""
+_UNBLOCK = """
+    UPDATE worker SET status = 'active', block = NULL, pardoned_at = decided
+    WHERE job_id = $1 AND worker = $2 AND status = 'blocked'"""
+_RECOUNTED = "UPDATE worker SET block = block - 'pending' WHERE job_id = $1 AND worker = $2 AND status = 'blocked'"
+_PENDING = """
+    SELECT worker FROM worker WHERE job_id = $1 AND status = 'blocked' AND block ? 'pending' ORDER BY worker"""
 
 
 async def load_workers(connection: AsyncConnection, job_id: UUID, names: Collection[str]) -> dict[str, Worker]:
     """Those of these workers of whom something is known."""
     rows = await fetch(connection, _LOAD, job_id, list(names)) if names else []
-    return {row["worker"]: Worker(row["skill"], row["price"]) for row in rows}
+    return {row["worker"]: _worker(row) for row in rows}
 
 
-async def save_skills(connection: AsyncConnection, job_id: UUID, skills: Mapping[str, Sequence[float]]) -> None:
-    if skills:
-        await fetch(connection, _SAVE_SKILLS, job_id, list(skills), [array_text(skill) for skill in skills.values()])
+async def save_registrations(connection: AsyncConnection, job_id: UUID, sent: Sequence[Registration]) -> None:
+    """Register workers, each named once."""
+    workers, prices, tiers = columns_of(sent, "worker", "price", "tier")
+    skills = [None if one.skill is None else array_text(one.skill) for one in sent]
+    await fetch(connection, _BEGIN, job_id, workers)
+    await fetch(connection, _REGISTER, job_id, workers, prices, tiers, skills)
 
 
-async def save_prices(connection: AsyncConnection, job_id: UUID, prices: Mapping[str, Decimal]) -> None:
-    await fetch(connection, _SAVE_PRICES, job_id, list(prices), list(prices.values()))
+async def save_blocks(connection: AsyncConnection, job_id: UUID, blocks: Mapping[str, Mapping[str, Any]]) -> None:
+    """Shut out these workers, who must be known."""
+    await fetch(connection, _BLOCK, job_id, list(blocks), [json.dumps(block) for block in blocks.values()])
 
 
-async def page_of_workers(
-    connection: AsyncConnection, job_id: UUID, *, after: str, most: int
-) -> list[tuple[str, Worker]]:
-    """Workers by name, from behind `after`."""
-    rows = await fetch(connection, _PAGE, job_id, after, most)
-    return [(row["worker"], Worker(row["skill"], row["price"])) for row in rows]
+async def lift_block(connection: AsyncConnection, job_id: UUID, worker: str) -> None:
+    """Let a worker in again, and remember how many votes had been held to a label by then."""
+    await fetch(connection, _UNBLOCK, job_id, worker)
+
+
+async def mark_recounted(connection: AsyncConnection, job_id: UUID, worker: str) -> None:
+    """Nothing is left to be done about the votes of a blocked worker."""
+    await fetch(connection, _RECOUNTED, job_id, worker)
+
+
+async def workers_to_recount(connection: AsyncConnection, job_id: UUID) -> list[str]:
+    """Blocked workers whose votes have not been dealt with yet."""
+    return [row["worker"] for row in await fetch(connection, _PENDING, job_id)]
+
+
+def _worker(row: Record) -> Worker:
+    return Worker(row["skill"], row["price"], row["block"])

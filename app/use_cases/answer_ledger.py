@@ -8,12 +8,15 @@ from decimal import Decimal
 import numpy as np
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from app.domain import ItemState
 from app.policy.belief import Array
 from app.store.answers import Answer, answers_by_assignment, answers_by_pair, answers_on_items, insert_answers
 from app.store.assignments import Lease, leases_by_number, leases_by_pair, mark_answered
 from app.store.items import Item, load_items, save_standings
 from app.store.jobs import Job
-from app.store.workers import STRANGER, Worker, load_workers, save_skills
+from app.store.worker_counts import Score, Tally, hold_votes_to_labels, save_tallies
+from app.store.workers import STRANGER, Worker, load_workers
+from app.use_cases.skills import accuracies
 
 _LONGEST_NUMBER = 18  # digits that fit a bigint
 
@@ -49,6 +52,7 @@ class Ledger:
     answers: dict[Who, Answer]
     workers: Mapping[str, Worker]
     skills: dict[str, Array] = field(default_factory=dict)  # as the answers of this transaction have changed them
+    tallies: dict[str, Tally] = field(default_factory=dict)
     changed_items: set[int] = field(default_factory=set)
     settled: set[int] = field(default_factory=set)  # assignments
     new: list[Answer] = field(default_factory=list)
@@ -103,6 +107,9 @@ class Ledger:
         if worker is not None and skill.size:
             self.skills[worker] = skill
 
+    def tally_of(self, worker: str) -> Tally:
+        return self.tallies.setdefault(worker, Tally(worker))
+
     def votes_on(self, item_id: int) -> Sequence[Answer]:
         return self.answers_on.get(item_id, ())
 
@@ -144,7 +151,7 @@ async def _answers(
     leases: Sequence[Lease],
 ) -> list[Answer]:
     """The answers that these could repeat; all of their items where a finished item tells about its workers."""
-    if job.rules.worker_model.scores_finished_items:
+    if job.engine.model.scores_finished_items:
         return await answers_on_items(connection, job.job_id, item_ids)
     unnamed = [lease.assignment_id for lease in leases if lease.worker is None]
     named = await answers_by_pair(connection, job.job_id, pairs) if pairs else []
@@ -158,11 +165,24 @@ def who_gave(answer: Answer) -> Who:
     return answer.assignment_id
 
 
-async def write_back(connection: AsyncConnection, ledger: Ledger) -> None:
+async def write_back(connection: AsyncConnection, ledger: Ledger) -> list[Score]:
+    """Write what has changed; gives the workers whose votes were held to a label."""
     if not ledger.new:
-        return
+        return []
     job_id = ledger.job.job_id
+    changed = [ledger.items[item_id] for item_id in ledger.changed_items]
     await insert_answers(connection, job_id, ledger.new)
     await mark_answered(connection, job_id, ledger.settled)
-    await save_standings(connection, job_id, [ledger.items[item_id] for item_id in ledger.changed_items])
-    await save_skills(connection, job_id, {name: skill.tolist() for name, skill in ledger.skills.items()})
+    await save_standings(connection, job_id, changed)
+    await save_tallies(connection, job_id, _tallies(ledger))
+    resolved = [item.item_id for item in changed if item.standing.state is ItemState.RESOLVED and item.gold is None]
+    return await hold_votes_to_labels(connection, job_id, resolved, newest=ledger.given)
+
+
+def _tallies(ledger: Ledger) -> list[Tally]:
+    """What the answers have added, and taught, about each worker."""
+    known = accuracies(ledger.job, list(ledger.skills.values()))
+    for (worker, skill), accuracy in zip(ledger.skills.items(), known, strict=True):
+        tally = ledger.tally_of(worker)
+        tally.skill, tally.accuracy = skill.tolist(), accuracy
+    return list(ledger.tallies.values())

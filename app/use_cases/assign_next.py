@@ -87,11 +87,18 @@ class _Handout:
     fresh: list[HeldLease] = field(default_factory=list)
     reserved: Decimal = Decimal(0)  # beside what was reserved before
 
+    def block_of(self, ask: Ask) -> Mapping[str, Any] | None:
+        return self.workers.get(ask.worker or "", STRANGER).block
+
     def lacks(self, ask: Ask) -> int:
+        if self.block_of(ask) is not None:
+            return 0
         return max(ask.count - len(self.held.get(ask.worker or "", ())), 0)
 
     async def give(self, ask: Ask) -> list[HeldLease]:
         """What the worker holds from now on, oldest first, at most as many as were asked for."""
+        if self.block_of(ask) is not None:
+            return []
         mine = self.held.setdefault(ask.worker, []) if ask.worker is not None else []
         while len(mine) < ask.count:
             lease = await self._lease(ask.worker, [held.lease.item_id for held in mine])
@@ -165,6 +172,9 @@ async def _why_empty(
     connection: AsyncConnection, handout: _Handout, job: Job, workers: Collection[str | None]
 ) -> dict[str | None, Next]:
     """No work is an answer too: say which kind, for each of these workers."""
+    blocks = {name: worker.block for name, worker in handout.workers.items() if worker.block is not None}
+    if shut_out := {worker: _blocked(worker, blocks[worker]) for worker in workers if worker in blocks}:
+        return shut_out | await _why_empty(connection, handout, job, set(workers) - shut_out.keys())
     if not workers:
         return {}
     if not job.items:
@@ -179,6 +189,10 @@ async def _why_empty(
     for worker in set(workers) - too_dear:
         reasons[worker] = _all_out((expiry or handout.now) - handout.now) if worker in waiting else _seen_all(worker)
     return reasons
+
+
+def _blocked(worker: str | None, block: Mapping[str, Any]) -> Next:
+    return Next("stop", Reason("worker-blocked", f"Worker {worker!r} is blocked: {block['reason']['message']}"))
 
 
 def _too_dear(job: Job) -> Next:

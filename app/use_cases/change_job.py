@@ -1,7 +1,7 @@
 """Change a running job: its name, its budget, how long leases last, and when an answer is good enough."""
 
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import TypedDict
 from uuid import UUID
@@ -32,10 +32,11 @@ async def change_job(database: AsyncEngine, job_id: UUID, changes: Changes, cloc
     """All of the changes, or none; what they mean for the items is settled before anybody else sees them."""
     async with database.begin() as connection:
         before = await lock_job(connection, job_id)
-        before = await release_expired(connection, before, clock())
+        now = clock()
+        before = await release_expired(connection, before, now)
         after = _changed(before, changes)
         await save_settings(connection, after)
-        return await _judged(connection, before, after)
+        return await _judged(connection, before, after, now)
 
 
 def _changed(job: Job, changes: Changes) -> Job:
@@ -55,11 +56,11 @@ def _changed(job: Job, changes: Changes) -> Job:
     return after
 
 
-async def _judged(connection: AsyncConnection, before: Job, after: Job) -> Job:
+async def _judged(connection: AsyncConnection, before: Job, after: Job, now: datetime) -> Job:
     if after.rules.requirement != before.rules.requirement:
-        return await judge_again(connection, after, closed_too=True)
+        return await judge_again(connection, after, closed_too=True, now=now)
     if after.budget != before.budget and after.rules.allocation.heeds_budget:
-        return await judge_again(connection, after)
+        return await judge_again(connection, after, now=now)
     return after
 
 

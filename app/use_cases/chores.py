@@ -110,7 +110,7 @@ class Chores:
 
         await _save(connection, job_id, shown)
         try:
-            outcome = await refit_job(connection, self._workshop, job_id, report)
+            outcome = await refit_job(connection, self._workshop, job_id, self._clock, report)
         except Exception as error:
             if not is_lost(error):
                 await _put_off(connection, job_id)

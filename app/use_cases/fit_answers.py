@@ -20,10 +20,10 @@ class Fits:
     """Fits of recent requests. A fit is a pure function of the answers, so every replica may keep its own."""
 
     def __init__(self) -> None:
-        self._kept: OrderedDict[tuple[UUID, int, int, str], asyncio.Task[Consensus]] = OrderedDict()
+        self._kept: OrderedDict[tuple[UUID, int, int, int, str], asyncio.Task[Consensus]] = OrderedDict()
 
     async def consensus(self, database: AsyncEngine, job: Job, aggregation: AnyAggregation) -> Consensus:
-        key = (job.job_id, job.items, job.answers, aggregation.model_dump_json())
+        key = (job.job_id, job.items, job.answers, job.recounts, aggregation.model_dump_json())
         if key not in self._kept:
             self._kept[key] = asyncio.create_task(_fit(database, job, aggregation))
             while len(self._kept) > _KEPT:

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from math import fsum
 
 import numpy as np
@@ -14,7 +15,10 @@ from app.policy.engine import Engine
 from app.store.items import Standing
 from app.store.jobs import Job, save_ledger
 from app.store.standings import Place, ballots_on_items, page_of_places, replace_standings
-from app.store.workers import load_workers, save_skills
+from app.store.worker_counts import Tally, hold_votes_to_labels, save_tallies
+from app.store.workers import load_workers
+from app.use_cases.shut_out import block_guessers
+from app.use_cases.skills import accuracies
 from app.use_cases.standing import standings
 
 _PAGE = 20_000  # items judged at a time: enough for arrays to pay, few enough to hold
@@ -29,7 +33,9 @@ class _Change:
     after: Standing
 
 
-async def judge_again(connection: AsyncConnection, job: Job, *, closed_too: bool = False) -> Job:
+async def judge_again(
+    connection: AsyncConnection, job: Job, *, closed_too: bool = False, now: datetime | None = None
+) -> Job:
     """Judge the items of a locked job by its rules, budget and costs as they are now; gives the job's new counters.
 
     Votes and evidence do not hang on the requirement, so a standing is a pure function of what is kept. Without
@@ -37,35 +43,49 @@ async def judge_again(connection: AsyncConnection, job: Job, *, closed_too: bool
     for. With it, closed items are judged too, by all their votes, those included that came under a lease after they
     had closed: what a new requirement asks for. Leases that are out stay out, and are honoured.
 
-    Where finished items tell about workers, the workers of items that become resolved are scored; an item that
-    reopens does not take its scores back, for what it taught has weighed votes elsewhere since.
+    The votes on items that become resolved are held to the label, each once; an item that reopens does not take its
+    scores back, for what it taught has weighed votes elsewhere since. Who turns out to guess is blocked as of `now`;
+    where no item can become resolved, no time is needed.
     """
     after = 0
     while places := await page_of_places(connection, job.job_id, open_only=not closed_too, after=after, most=_PAGE):
-        job = await settle(connection, job, places, places, closed_too=closed_too)
+        job = await judge_anew(connection, job, places, places, closed_too=closed_too, now=now)
         after = places[-1].item_id
     await save_ledger(connection, job)
     return job
 
 
-async def settle(
-    connection: AsyncConnection, job: Job, before: Sequence[Place], anew: Sequence[Place], *, closed_too: bool
+async def judge_anew(
+    connection: AsyncConnection,
+    job: Job,
+    before: Sequence[Place],
+    anew: Sequence[Place],
+    *,
+    closed_too: bool,
+    now: datetime | None,
 ) -> Job:
     """Judge items of a locked job as they are `anew`, in votes and evidence, and write that; gives its new counters.
 
     Without `closed_too` a closed item stays closed, whatever it is believed to be now: only its label may change, to
-    another one that is good enough.
+    another one that is good enough. So does an item that the crowd made gold.
     """
     changes = await asyncio.to_thread(_changes, job.engine, before, anew, closed_too=closed_too)
     await replace_standings(connection, job.job_id, [(change.item_id, change.after) for change in changes])
-    await _score_workers(connection, job, _resolved_now(changes))
-    return _counted(job, changes)
+    resolved = _resolved_now(changes)
+    await _score_workers(connection, job, resolved)
+    scores = await hold_votes_to_labels(connection, job.job_id, resolved.keys(), newest=job.answers)
+    job = _counted(job, changes)
+    return job if now is None else await block_guessers(connection, job, scores, now)
 
 
 def _changes(engine: Engine, before: Sequence[Place], anew: Sequence[Place], *, closed_too: bool) -> list[_Change]:
     judged = zip(before, anew, standings(engine, anew), strict=True)
     changes = [
-        _Change(was.item_id, was.standing, standing if closed_too else _kept_closed(place.standing, standing))
+        _Change(
+            was.item_id,
+            was.standing,
+            standing if closed_too and not was.promoted else _kept_closed(place.standing, standing),
+        )
         for was, place, standing in judged
     ]
     return [change for change in changes if change.after != change.before]
@@ -102,7 +122,7 @@ def _resolved_now(changes: Sequence[_Change]) -> dict[int, int]:
 
 async def _score_workers(connection: AsyncConnection, job: Job, labels: Mapping[int, int]) -> None:
     """A finished item tells who agreed with its label, for the models that judge workers by that."""
-    if not labels or not job.rules.worker_model.scores_finished_items:
+    if not labels or not job.engine.model.scores_finished_items:
         return
     ballots = await ballots_on_items(connection, job.job_id, labels.keys())
     agreed: dict[str, list[bool]] = {}
@@ -110,7 +130,9 @@ async def _score_workers(connection: AsyncConnection, job: Job, labels: Mapping[
         agreed.setdefault(worker, []).append(label == labels[item_id])
     known = await load_workers(connection, job.job_id, agreed.keys())
     skills = {name: worker.skill for name, worker in known.items() if worker.skill is not None}
-    await save_skills(connection, job.job_id, await asyncio.to_thread(_scored, job.engine, agreed, skills))
+    scored = await asyncio.to_thread(_scored, job.engine, agreed, skills)
+    known_now = zip(scored.items(), accuracies(job, list(scored.values())), strict=True)
+    await save_tallies(connection, job.job_id, [Tally(name, skill, accuracy) for (name, skill), accuracy in known_now])
 
 
 def _scored(
@@ -123,7 +145,7 @@ def _scored(
     left, turn = len(workers), 0
     while left:
         now = np.array([agreed[name][turn] for name in workers[:left]])
-        skills[:left] = engine.rules.worker_model.score(skills[:left], now)
+        skills[:left] = engine.model.score(skills[:left], now)
         turn += 1
         while left and len(agreed[workers[left - 1]]) == turn:
             left -= 1

@@ -11,12 +11,14 @@ import numpy as np
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.domain import DECISION_OF, Decision, ItemState, Reason, Verdict
-from app.errors import AnswerConflict, BudgetExhausted, ItemClosed, SufficeError
+from app.errors import AnswerConflict, BudgetExhausted, ItemClosed, SufficeError, WorkerBlocked
 from app.policy.belief import State
 from app.store.answers import Answer
 from app.store.items import Item, Standing
 from app.store.jobs import Job
+from app.store.workers import STRANGER
 from app.use_cases.answer_ledger import Ledger, Submission, open_ledger, write_back
+from app.use_cases.shut_out import block_guessers
 from app.use_cases.standing import Known, facts_of, judged, state_of
 from app.use_cases.votes import Vote, understand
 
@@ -52,9 +54,10 @@ async def record_answers(
         outcomes = iter(_record_all(ledger, submissions))
     else:
         outcomes = iter(await asyncio.to_thread(_record_all, ledger, submissions))
-    await write_back(connection, ledger)
+    scores = await write_back(connection, ledger)
+    balanced = await block_guessers(connection, ledger.balanced(), scores, now)
     told = {sender: [next(outcomes) for _ in sent[sender]] for sender in order}
-    return ledger.balanced(), [told[sender] for sender in range(len(sent))]
+    return balanced, [told[sender] for sender in range(len(sent))]
 
 
 def _spread_out(ledger: Ledger, sent: Sequence[Sequence[Submission]]) -> list[int]:
@@ -85,6 +88,7 @@ def _record_all(ledger: Ledger, submissions: Sequence[Submission]) -> list[Outco
             if given is not None:
                 outcomes[position] = _repeat(ledger.job, vote, given)
                 continue
+            _refuse_if_blocked(ledger, vote)
             _pay(ledger, vote)
             run.add(position, vote)
         except SufficeError as refusal:
@@ -102,6 +106,12 @@ def _repeat(job: Job, vote: Vote, given: Answer) -> Recorded:
     raise AnswerConflict(
         f"{who} has answered {vote.item.key!r} with {labels[given.label]!r} before, not {labels[vote.label]!r}"
     )
+
+
+def _refuse_if_blocked(ledger: Ledger, vote: Vote) -> None:
+    block = ledger.workers.get(vote.worker or "", STRANGER).block
+    if block is not None:
+        raise WorkerBlocked(f"Worker {vote.worker!r} is blocked: {block['reason']['message']}")
 
 
 def _pay(ledger: Ledger, vote: Vote) -> None:
@@ -147,7 +157,7 @@ class _Run:
         self.votes[position] = vote
         self.items.add(vote.item.item_id)
         self.width = len(vote.item.standing.evidence)
-        if self.ledger.job.rules.worker_model.scores_finished_items:
+        if self.ledger.job.engine.model.scores_finished_items:
             voters = {answer.worker for answer in self.ledger.votes_on(vote.item.item_id)}
             self.scored |= (voters | {vote.worker}) - {None}
 
@@ -210,6 +220,7 @@ def _enter(ledger: Ledger, vote: Vote, item: Item, answer: Answer) -> None:
     before, after = vote.item.standing, item.standing
     ledger.progress += after.progress - before.progress
     ledger.add(answer)
+    _tally(ledger, vote, item)
     ledger.items[item.item_id] = item
     ledger.changed_items.add(item.item_id)
     if before.state is ItemState.OPEN and after.state is not ItemState.OPEN:
@@ -219,12 +230,28 @@ def _enter(ledger: Ledger, vote: Vote, item: Item, answer: Answer) -> None:
             _score_workers(ledger, item.item_id, after.label)
 
 
+def _tally(ledger: Ledger, vote: Vote, item: Item) -> None:
+    """One answer more of this worker, how long it took, and whether it was right where that is known."""
+    if vote.worker is None:
+        return
+    tally = ledger.tally_of(vote.worker)
+    tally.answers += 1
+    if vote.lease is not None and vote.leased:
+        # Never less than nothing, whatever the clocks of two replicas say.
+        tally.seconds.append(max((ledger.now - vote.lease.leased_at).total_seconds(), 0.0))
+    if item.gold is not None:
+        tally.gold_asked += 1
+        tally.gold_right += vote.label == item.gold
+
+
 def _score_workers(ledger: Ledger, item_id: int, label: int) -> None:
     """A finished item tells who agreed with its label, for the models that judge workers by that."""
-    model = ledger.job.rules.worker_model
+    model = ledger.job.engine.model
     if not model.scores_finished_items:
         return
     for answer in ledger.votes_on(item_id):
+        if answer.withheld or answer.answer_id <= ledger.items[item_id].scored:
+            continue
         skill = ledger.skill_of(answer.worker)[None, :]
         ledger.learn_skill(answer.worker, model.score(skill, np.array([answer.label == label]))[0])
 

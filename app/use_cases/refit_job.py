@@ -20,11 +20,14 @@ from app.policy.engine import Engine
 from app.policy.fitting import Crowd, Fit, fit
 from app.store.answers import Vote, votes_on_items_since, votes_since
 from app.store.history import History, read_history
-from app.store.items import Standing
 from app.store.jobs import Job, load_job, lock_job, save_ledger, save_stage
 from app.store.standings import Place, places_of
-from app.store.workers import load_workers, save_skills
-from app.use_cases.judge_again import settle
+from app.store.worker_counts import Tally, save_tallies
+from app.store.workers import load_workers
+from app.use_cases.clock import Clock
+from app.use_cases.judge_again import judge_anew
+from app.use_cases.skills import accuracies
+from app.use_cases.standing import with_state
 from app.use_cases.workshop import Workshop
 
 Report = Callable[[float], Awaitable[None]]
@@ -35,7 +38,9 @@ _BREATH = 0.005  # seconds between two pages, for those who wait
 _FITTED = 0.3  # of the way, when the fit is done
 
 
-async def refit_job(connection: AsyncConnection, workshop: Workshop, job_id: UUID, report: Report) -> dict[str, Any]:
+async def refit_job(
+    connection: AsyncConnection, workshop: Workshop, job_id: UUID, clock: Clock, report: Report
+) -> dict[str, Any]:
     """Fit, take over, write back; gives what is told of it. The caller sees to it that nobody else does the same."""
     history = await read_history(connection, job_id)
     if not history.job.items:
@@ -45,7 +50,7 @@ async def refit_job(connection: AsyncConnection, workshop: Workshop, job_id: UUI
     draft = _Draft(history, found)
     await _catch_up(connection, draft)
     before = await _take_over(connection, draft)
-    job = await _write_pages(connection, draft, report)
+    job = await _write_pages(connection, draft, clock, report)
     return _outcome(draft, before, job)
 
 
@@ -156,38 +161,33 @@ async def _take_over(connection: AsyncConnection, draft: _Draft) -> Job:
         job = await lock_job(connection, draft.history.job.job_id)
         votes, draft.until = await votes_since(connection, job.job_id, draft.until)
         draft.learn(votes)
-        skills = {name: skill.tolist() for name, skill in draft.skills.items() if skill.size}
-        accuracy = await asyncio.to_thread(_accuracies, draft.engine, draft.skills)
-        await save_skills(connection, job.job_id, skills, accuracy)
+        job = replace(job, stage=draft.found.stage)
+        names = [name for name, skill in draft.skills.items() if skill.size]
+        skills = [draft.skills[name].tolist() for name in names]
+        known = zip(names, skills, accuracies(job, skills), strict=True)
+        await save_tallies(connection, job.job_id, [Tally(*three) for three in known])
         schedule = job.rules.refit
         refit_at = None if job.refit_at is None or schedule is None else schedule.next_at(job.answers)
         choice = draft.found.choice
         told = job.stage_choice if choice is None else choice.as_json()
-        job = replace(job, stage=draft.found.stage, stage_choice=told, refit_at=refit_at)
+        job = replace(job, stage_choice=told, refit_at=refit_at)
         await save_ledger(connection, job)
         await save_stage(connection, job)
     return job
 
 
-def _accuracies(engine: Engine, skills: dict[str, Array]) -> dict[str, float]:
-    known = {name: skill for name, skill in skills.items() if skill.size}
-    if not known:
-        return {}
-    return dict(zip(known, engine.model.accuracy(np.array(list(known.values()))).tolist(), strict=True))
-
-
-async def _write_pages(connection: AsyncConnection, draft: _Draft, report: Report) -> Job:
+async def _write_pages(connection: AsyncConnection, draft: _Draft, clock: Clock, report: Report) -> Job:
     item_ids = draft.item_ids
     job = draft.history.job
     for start in range(0, len(item_ids), _PAGE):
         page = item_ids[start : start + _PAGE]
-        job = await _write_page(connection, draft, page)
+        job = await _write_page(connection, draft, page, clock)
         await report(_FITTED + (1 - _FITTED) * (start + len(page)) / len(item_ids))
         await asyncio.sleep(_BREATH)
     return job
 
 
-async def _write_page(connection: AsyncConnection, draft: _Draft, item_ids: list[int]) -> Job:
+async def _write_page(connection: AsyncConnection, draft: _Draft, item_ids: list[int], clock: Clock) -> Job:
     async with connection.begin():
         job = await lock_job(connection, draft.history.job.job_id)
         before = await places_of(connection, job.job_id, item_ids)
@@ -196,7 +196,8 @@ async def _write_page(connection: AsyncConnection, draft: _Draft, item_ids: list
         known = {name: np.array(worker.skill) for name, worker in workers.items() if worker.skill is not None}
         anew = await asyncio.to_thread(_anew, draft, before, since, known)
         schedule = job.rules.refit
-        job = await settle(connection, job, before, anew, closed_too=schedule is not None and schedule.reopen)
+        reopen = schedule is not None and schedule.reopen
+        job = await judge_anew(connection, job, before, anew, closed_too=reopen, now=clock())
         await save_ledger(connection, job)
     return job
 
@@ -209,14 +210,7 @@ def _anew(draft: _Draft, places: Sequence[Place], since: Sequence[Vote], skills:
         draft.put(
             row, draft.engine.model.answered(draft.state(row), draft.facts.rows(row), skill, np.array([vote.label]))
         )
-    return [replace(place, standing=_with(place.standing, draft, place.item_id - 1)) for place in places]
-
-
-def _with(standing: Standing, draft: _Draft, row: int) -> Standing:
-    evidence = draft.evidence[row]
-    return replace(
-        standing, votes=draft.votes[row].astype(int).tolist(), evidence=evidence[~np.isnan(evidence)].tolist()
-    )
+    return with_state(places, draft.state(np.array([place.item_id - 1 for place in places])))
 
 
 def _outcome(draft: _Draft, before: Job, after: Job) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 
 import numpy as np
@@ -147,6 +147,20 @@ def standings(engine: Engine, places: Sequence[Place | Item]) -> list[Standing]:
         ):
             found[place.item_id] = standing
     return [found[place.item_id] for place in places]
+
+
+def with_state(places: Sequence[Place], state: State) -> list[Place]:
+    """The places with other votes and evidence, row by row; evidence may be padded with NaN."""
+    votes = state.votes.astype(int).tolist()
+    return [
+        replace(place, standing=replace(place.standing, votes=votes[row], evidence=_unpadded(state.evidence[row])))
+        for row, place in enumerate(places)
+    ]
+
+
+def _unpadded(evidence: Array) -> list[float]:
+    kept: list[float] = evidence[~np.isnan(evidence)].tolist()
+    return kept
 
 
 def worths(engine: Engine, items: Sequence[Item], skills: Sequence[Array]) -> list[float]:

