@@ -12,6 +12,7 @@ from app.policy.belief import Facts
 from app.policy.prospect import Prospect
 from app.policy.requirements import AllOf, AnyRequirement, Count, Ratio, Requirement
 from app.policy.requirements.combination import Combination
+from app.policy.spammers import Spammers
 from app.policy.text import Label
 from app.policy.workers import Anonymous, AnyWorkerModel
 
@@ -79,6 +80,10 @@ class Rules(BaseModel):
             description="Give an item up once one label has this many votes; null: no such limit",
         ),
     ] = 14
+    spammers: Annotated[
+        Spammers | None,
+        Field(description="Block workers by themselves whose votes cannot be told from guesses; null: nobody"),
+    ] = None
     seed: Annotated[int, Field(ge=0, lt=2**63, description="Decides between items of equal priority")] = 0
 
     @field_validator("requirement")
