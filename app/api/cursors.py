@@ -49,7 +49,7 @@ def _a_number(parts: list[str]) -> int:
 def read_cursor(cursor: str, understand: Callable[[list[str]], Position]) -> Position:
     try:
         return understand(json.loads(b64decode(cursor, altchars=b"-_", validate=True)))
-    except (ValueError, TypeError, LookupError, AttributeError) as error:
+    except (ValueError, ArithmeticError, TypeError, LookupError, AttributeError) as error:
         raise InvalidInput(
             "The cursor is not one that a page gave",
             errors=(FieldError("?cursor", "Must be the `next_cursor` of an earlier page of the same list"),),

@@ -99,7 +99,7 @@ class JobIn(Rules):
                     "budget": "100",
                     "requirement": {"kind": "ratio", "min_ratio": 4},
                     "allocation": {"kind": "requallo"},
-                    "worker_model": {"kind": "anonymous"},
+                    "worker_model": {"kind": "tiers"},
                     "aggregation": {"kind": "majority"},
                     "min_labels": 3,
                     "max_labels": None,

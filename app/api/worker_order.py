@@ -1,5 +1,6 @@
 """In which order workers are listed, and where a page of them ends."""
 
+from collections.abc import Callable
 from decimal import Decimal
 from typing import Annotated, Literal, get_args
 
@@ -7,7 +8,7 @@ from fastapi import Query
 
 from app.api.cursors import cursor_of, read_cursor
 from app.errors import FieldError, InvalidInput
-from app.store.worker_pages import Order, Place, SortKey
+from app.store.worker_pages import Order, Place, SortKey, Value
 
 Sort = Literal[
     "name",
@@ -26,8 +27,16 @@ Sort = Literal[
 SortedBy = Annotated[
     Sort, Query(description="A leading minus turns it round. Names decide between equals; unknown values come last")
 ]
-_READ = {SortKey.ANSWERS: int, SortKey.PRICE: Decimal}
-_MOST_ANSWERS = 2**63
+_MOST = 2**63  # of answers, and more than anything else
+
+
+def _price(text: str) -> Decimal:
+    if "E" in text.upper():  # a price is written out, and an exponent may be longer than Postgres takes
+        raise ValueError(text)
+    return Decimal(text)
+
+
+_READ: dict[SortKey, Callable[[str], Value]] = {SortKey.ANSWERS: int, SortKey.PRICE: _price}
 
 
 def order_of(sort: Sort) -> Order:
@@ -60,10 +69,10 @@ def _three(parts: list[str]) -> tuple[str, str, str]:
     return sort, value, name
 
 
-def _value(sort: Sort, value: str) -> float | int | Decimal | None:
+def _value(sort: Sort, value: str) -> Value | None:
     if not value:
         return None
-    number: float | int | Decimal = _READ.get(order_of(sort).key, float)(value)
-    if not -_MOST_ANSWERS < number < _MOST_ANSWERS:
+    number = _READ.get(order_of(sort).key, float)(value)
+    if not -_MOST < number < _MOST:
         raise ValueError(value)
     return number

@@ -38,7 +38,7 @@ _NAMES: TypeAdapter[str] = TypeAdapter(Key)
 
 
 async def _worker(
-    worker: Annotated[str, Path(description="The worker's name", json_schema_extra={"example": "w1"})],
+    worker: Annotated[str, Path(description="The worker's name", json_schema_extra={"example": "expert"})],
 ) -> str:
     try:
         return _NAMES.validate_python(worker)

@@ -54,7 +54,8 @@ class Order:
     descending: bool = False
 
 
-Place = tuple[float | Decimal | int | None, str]  # the value by which a worker is listed, and its name
+Value = float | int | Decimal
+Place = tuple[Value | None, str]  # the value by which a worker is listed, and its name
 
 # Beta(agreed + 1/2, decided - agreed + 1/2) has this mean.
 _BY_AGREEMENT = "CASE WHEN decided > 0 THEN (agreed + 0.5)::double precision / (decided + 1)::double precision END"

@@ -7,10 +7,12 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any, Literal
 
+import numpy as np
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.domain import Reason
 from app.store.assignments import release_leases_of
+from app.store.driver import columns_of
 from app.store.jobs import Job
 from app.store.worker_counts import Score
 from app.store.workers import save_blocks
@@ -44,5 +46,31 @@ async def shut_out(connection: AsyncConnection, job: Job, blocks: Mapping[str, B
 
 
 async def block_guessers(connection: AsyncConnection, job: Job, scores: Sequence[Score], now: datetime) -> Job:
-    """Block those whose votes cannot be told from guesses, where the job asks for it; gives the job, yet to be saved."""
-    return job
+    """Block those whose votes cannot be told from guesses, where the job asks for it; gives the job, yet to be saved.
+
+    Their votes are dealt with later: the block says that this is pending.
+    """
+    spammers = job.rules.spammers
+    suspects = [] if spammers is None else [score for score in scores if _may_be_tested(score, spammers.min_answers)]
+    if spammers is None or not suspects:
+        return job
+    classes = len(job.rules.labels)
+    agreed, decided = (np.array(column, dtype=np.float64) for column in columns_of(suspects, "agreed", "decided"))
+    guessing = spammers.guesses(agreed, decided, classes)
+    blocks = {
+        score.worker: block_of(
+            spammers.reason(score.agreed, score.decided, classes),
+            votes=spammers.votes,
+            since=now,
+            by="test",
+            evidence=spammers.evidence(score.agreed, score.decided, classes),
+        )
+        for score, guesses in zip(suspects, guessing.tolist(), strict=True)
+        if guesses
+    }
+    return await shut_out(connection, job, blocks) if blocks else job
+
+
+def _may_be_tested(score: Score, min_answers: int) -> bool:
+    """Who was pardoned is left alone until there are as many further votes to go by."""
+    return not score.blocked and (score.pardoned_at is None or score.decided >= score.pardoned_at + min_answers)

@@ -52,7 +52,10 @@ async def test_the_examples_succeed_in_order(openapi, client):
         content = json.dumps(body_example(openapi, operation)) if "requestBody" in operation else None
         response = await client.request(
             method,
-            path.replace("{job}", job or "none-yet").replace("{key}", "i1").replace("{assignment}", "1"),
+            path.replace("{job}", job or "none-yet")
+            .replace("{key}", "i1")
+            .replace("{assignment}", "1")
+            .replace("{worker}", "expert"),
             content=content,
             headers={"Content-Type": "application/json"} if content else {},
         )
