@@ -20,7 +20,7 @@ from app.api import (
     health,
     items,
     jobs,
-    next,
+    next,  # noqa: A004  named by its noun
     operations,
     problems,
     results,

@@ -27,10 +27,15 @@ async def post_next(job_id: JobId, desk: AtDesk, body: Annotated[NextIn | None, 
     """Call it when a worker is ready. Each assignment is a lease with its money reserved until `expires_at`.
 
     A worker never gets an item twice. Asking again returns what the worker holds, so a lost answer does no harm.
+    With `workers` you say who is there, and the job's `worker_choice` picks whom to ask; `count` is then how many
+    assignments they should hold together. With neither, a job that chooses (`ucb`, `pair`) picks among all registered
+    workers who hold fewer than `leases_per_worker`; one that does not (`pull`) gives items to whoever comes.
     Without assignments, `status` tells what to do: `wait` for `retry_after` seconds, or `stop`, and `reason` says why.
     """
     ask = body or NextIn()
-    found = await desk.ask(job_id, Ask(ask.worker, ask.count))
+    found = await desk.ask(
+        job_id, Ask(ask.worker, ask.count, None if ask.workers is None else tuple(dict.fromkeys(ask.workers)))
+    )
     told = NextOut(
         status=found.status,
         reason=ReasonOut(code=found.reason.code, message=found.reason.message),

@@ -28,6 +28,7 @@ from app.policy.rules import Rules
 from app.policy.text import Key
 
 MOST_ASSIGNMENTS = 100
+MOST_AVAILABLE = 200
 MOST_ANSWERS = 1000
 
 
@@ -279,9 +280,19 @@ class NextIn(Request):
     model_config = ConfigDict(json_schema_extra={"examples": [{"worker": "w1", "count": 1}]})
 
     worker: Annotated[Key | None, Field(description="Who asks; without a name, nobody is kept from repeating")] = None
+    workers: Annotated[
+        list[Key] | None,
+        Field(min_length=1, max_length=MOST_AVAILABLE, description="Who is there: the job chooses whom to ask"),
+    ] = None
     count: Annotated[
         int, Field(ge=1, le=MOST_ASSIGNMENTS, description="How many live assignments the worker wants to hold")
     ] = 1
+
+    @model_validator(mode="after")
+    def _names_one_or_several(self) -> "NextIn":
+        if self.worker is not None and self.workers is not None:
+            raise PydanticCustomError("one_or_several", "Must have `worker` or `workers`, not both")
+        return self
 
 
 class Why(BaseModel):

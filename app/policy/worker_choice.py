@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -60,6 +60,9 @@ class Team:
 class WorkerChoice(Member, ABC):
     """Whom to ask."""
 
+    chooses: ClassVar[bool] = True  # a worker can be found for whoever does not name one
+    compares_offers: ClassVar[bool] = False  # what the best item for each worker is worth plays a part
+
     def hoped(self, model: WorkerModel, skill: Array) -> Array:  # noqa: ARG002  most take workers as they are known
         """The skills by which answers are valued when a worker is chosen, shape (workers, parameters)."""
         return skill
@@ -80,6 +83,7 @@ class Pull(WorkerChoice):
     """Nobody is chosen: the worker who comes gets the item with the highest priority; of several, the first named."""
 
     kind: Literal["pull"] = "pull"
+    chooses: ClassVar[bool] = False
 
     def merit(self, team: Team) -> Array:
         return -np.arange(len(team.price), dtype=np.float64)
@@ -139,6 +143,7 @@ class Pair(WorkerChoice):
     """
 
     kind: Literal["pair"] = "pair"
+    compares_offers: ClassVar[bool] = True
     optimism: Annotated[
         float,
         Field(ge=0, le=10, description="Accuracy is taken to be higher by this / sqrt(answers): 0 explores nobody"),

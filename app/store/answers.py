@@ -9,11 +9,9 @@ from typing import Any, NamedTuple
 from uuid import UUID
 
 from asyncpg import Record
-from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.store.driver import columns_of, fetch
-from app.store.tables import answer
 
 
 class Vote(NamedTuple):
@@ -96,16 +94,6 @@ async def votes_on_items_since(
 ) -> list[Vote]:
     """The same, on these items."""
     return [_vote(row) for row in await fetch(connection, _ON_ITEMS_SINCE, job_id, list(item_ids), after)]
-
-
-async def ballots_of(connection: AsyncConnection, job_id: UUID) -> list[tuple[int, str | None, int]]:
-    """Every answer of a job that counts as (item, worker, label), in the order of commit."""
-    query = (
-        select(answer.c.item_id, answer.c.worker, answer.c.label)
-        .where(answer.c.job_id == job_id, answer.c.counted, ~answer.c.withheld)
-        .order_by(answer.c.answer_id)
-    )
-    return [(row.item_id, row.worker, row.label) for row in await connection.execute(query)]
 
 
 def _vote(row: Record) -> Vote:

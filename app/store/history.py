@@ -10,6 +10,7 @@ import numpy.typing as npt
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from app.policy.aggregation import Ballots
 from app.policy.belief import Array, IntArray
 from app.store.driver import driver_of, fetch
 from app.store.jobs import Job, load_job
@@ -26,7 +27,8 @@ _BALLOTS = """
         ON w.worker = a.worker
     WHERE a.job_id = $1 AND a.answer_id > $2 AND a.answer_id <= $3 AND a.counted AND NOT a.withheld
     ORDER BY a.answer_id"""
-_GOLD = "SELECT item_id, gold FROM item WHERE job_id = $1 AND gold IS NOT NULL"
+# What the crowd made gold is not known: taken for known, it would confirm itself.
+_GOLD = "SELECT item_id, gold FROM item WHERE job_id = $1 AND gold IS NOT NULL AND NOT promoted"
 _PRIORS = "SELECT item_id, prior FROM item WHERE job_id = $1 AND prior IS NOT NULL"
 
 # Postgres's binary COPY: a header, rows of (number of fields, then length and value of each), two bytes at the end.
@@ -64,6 +66,20 @@ class History:
     votes: Votes
     gold: IntArray  # (items,) -1: not known
     prior: Array | None  # (items, classes), NaN where there is none; None: nowhere
+
+
+def ballots_of(history: History) -> Ballots:
+    """The same as what fits take."""
+    votes = history.votes
+    return Ballots.of(
+        votes.item,
+        votes.worker,
+        votes.label,
+        items=history.job.items,
+        workers=max(len(history.crowd), int(votes.worker.max(initial=-1)) + 1),
+        classes=len(history.job.rules.labels),
+        gold=history.gold,
+    )
 
 
 async def read_history(connection: AsyncConnection, job_id: UUID) -> History:

@@ -8,12 +8,10 @@ from typing import Any, Protocol
 from uuid import UUID
 
 from asyncpg import Record
-from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.domain import ItemState, Reason
 from app.store.driver import array_text, columns_of, fetch
-from app.store.tables import item
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,6 +88,11 @@ COLUMNS = ", ".join(f"i.{name}" for name in _NAMES)
 _BY_KEY = f"SELECT {COLUMNS} FROM item i WHERE i.job_id = $1 AND i.key = ANY ($2::text[])"
 _BY_NUMBER = f"SELECT {COLUMNS} FROM item i WHERE i.job_id = $1 AND i.item_id = ANY ($2::bigint[])"
 
+_PROMOTE = """
+    UPDATE item SET gold = label, promoted = true
+    WHERE job_id = $1 AND item_id = ANY ($2::bigint[]) AND state = 'resolved' AND gold IS NULL"""
+_DEMOTE = """
+    UPDATE item SET gold = NULL, promoted = false WHERE job_id = $1 AND item_id = ANY ($2::bigint[]) AND promoted"""
 _PAGE = f"""
     SELECT {COLUMNS} FROM item i WHERE i.job_id = $1 AND i.item_id > $2 AND ($3::text IS NULL OR i.state = $3)
     ORDER BY i.item_id LIMIT $4"""
@@ -125,10 +128,14 @@ async def change_in_flight(connection: AsyncConnection, job_id: UUID, change: Ma
         await fetch(connection, _CHANGE_IN_FLIGHT, job_id, list(change), list(change.values()))
 
 
-async def gold_labels(connection: AsyncConnection, job_id: UUID) -> dict[int, int]:
-    """The items whose right label is known, and that label."""
-    query = select(item.c.item_id, item.c.gold).where(item.c.job_id == job_id, item.c.gold.is_not(None))
-    return {row.item_id: row.gold for row in await connection.execute(query)}
+async def change_gold(
+    connection: AsyncConnection, job_id: UUID, *, promoted: Collection[int], demoted: Collection[int]
+) -> None:
+    """Make gold of resolved items, and take that back of others."""
+    if promoted:
+        await fetch(connection, _PROMOTE, job_id, list(promoted))
+    if demoted:
+        await fetch(connection, _DEMOTE, job_id, list(demoted))
 
 
 async def page_of_items(

@@ -40,6 +40,7 @@ class Job:
     stage_choice: dict[str, Any] | None = None
     refit_at: int | None = None
     operations: int = 0
+    gold_items: int = 0
     recounts: int = 0
     created_at: datetime
 
@@ -78,7 +79,18 @@ _LOAD_AND_LOCK = _LOAD.with_for_update(key_share=True)  # weaker than FOR UPDATE
 _LOCK_IF_FREE = _LOAD.with_for_update(key_share=True, skip_locked=True)
 _LEDGER = (
     *("spent", "reserved", "items", "resolved", "given_up"),
-    *("leases", "answers", "progress", "inverse_costs", "least_cost", "stage", "refit_at", "operations", "recounts"),
+    *(
+        "leases",
+        "answers",
+        "progress",
+        "inverse_costs",
+        "least_cost",
+        "stage",
+        "refit_at",
+        "operations",
+        "recounts",
+        "gold_items",
+    ),
 )
 _SAVE_LEDGER = f"""
     UPDATE job SET {", ".join(f"{name} = ${place}" for place, name in enumerate(_LEDGER, start=2))}

@@ -34,6 +34,11 @@ _NEW_TO = f"""
     AND {{worker}} <> ALL (ARRAY (
         SELECT a.worker FROM assignment a
         WHERE a.job_id = i.job_id AND a.item_id = i.item_id AND a.worker = {{worker}} AND {_TAKEN}))"""
+_GOLD = f"""
+    SELECT {COLUMNS} FROM item i
+    WHERE i.job_id = $1 AND i.gold IS NOT NULL AND i.tie_break >= $5::bigint
+        AND ($3::numeric IS NULL OR i.cost * $4::numeric <= $3::numeric) AND {_NEW_TO.format(worker="$2::text")}
+    ORDER BY i.tie_break LIMIT 1"""
 _FOR_WHOM = f"""
     SELECT asking.worker FROM unnest($2::text[]) AS asking (worker)
     CROSS JOIN LATERAL (
@@ -74,6 +79,17 @@ async def best_open_items(
     ]
     statement = _BEST.format(conditions=" ".join(conditions), most=int(most))
     return await _best(connection, statement, job_id, list(besides), affordable, price, worker)
+
+
+async def gold_item(
+    connection: AsyncConnection, job_id: UUID, *, worker: str, price: Decimal, affordable: Decimal | None, lot: int
+) -> Item | None:
+    """An item of known label that is new to the worker: the first from a random place on, or else from the start."""
+    for place in (lot, 0):
+        rows = await fetch(connection, _GOLD, job_id, worker, affordable, price, place)
+        if rows:
+            return item_from(rows[0])
+    return None
 
 
 async def who_finds_room(connection: AsyncConnection, job_id: UUID, workers: Collection[str | None]) -> set[str | None]:

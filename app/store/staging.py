@@ -62,7 +62,7 @@ _DROP_THE_REPEATED = """
 _DROP_THE_KNOWN = "DELETE FROM staged_item sent USING item WHERE item.job_id = :job AND item.key = sent.key"
 _TOTALS = """
     SELECT count(*) AS items, coalesce(sum(1 / cost::double precision), 0) AS inverse_costs,
-        coalesce(min(cost), 0) AS least_cost
+        coalesce(min(cost), 0) AS least_cost, count(gold) AS gold
     FROM staged_item
 """
 _BETWEEN = """
@@ -95,6 +95,7 @@ class Totals:
     items: int
     inverse_costs: float
     least_cost: Decimal
+    gold: int
 
 
 async def lock_imports(connection: AsyncConnection, job_id: UUID) -> None:
@@ -144,7 +145,7 @@ async def drop_known(connection: AsyncConnection, job_id: UUID) -> Totals:
     await connection.execute(text(_DROP_THE_REPEATED))
     await connection.execute(text(_DROP_THE_KNOWN), {"job": job_id})
     left = (await connection.execute(text(_TOTALS))).one()
-    return Totals(left.items, left.inverse_costs, left.least_cost)
+    return Totals(left.items, left.inverse_costs, left.least_cost, left.gold)
 
 
 async def staged_between(connection: AsyncConnection, first: int, end: int) -> bytes:

@@ -63,6 +63,7 @@ job = Table(
     Column("stage_choice", JSONB(none_as_null=True)),
     Column("refit_at", BigInteger),
     Column("operations", BigInteger, nullable=False, server_default=ZERO),
+    Column("gold_items", BigInteger, nullable=False, server_default=ZERO),  # that may be handed out as gold
     Column("recounts", BigInteger, nullable=False, server_default=ZERO),  # how often votes were removed or put back
     Column("created_at", DateTime(timezone=True), nullable=False),
     CheckConstraint("budget >= 0 AND budget < 'Infinity'", name="budget_is_an_amount"),

@@ -20,6 +20,9 @@ class Worker:
     skill: Sequence[float] | None = None
     price: Decimal = Decimal(1)
     block: Mapping[str, Any] | None = None  # why, on what evidence, since when; None: not blocked
+    decided: int = 0
+    agreed: int = 0
+    gold_asked: int = 0
 
 
 STRANGER = Worker()
@@ -35,7 +38,12 @@ class Registration:
     skill: Sequence[float] | None = None  # that of the tier
 
 
-_LOAD = "SELECT worker, skill, price, block FROM worker WHERE job_id = $1 AND worker = ANY ($2::text[])"
+_COLUMNS = "worker, skill, price, block, decided, agreed, gold_asked"
+_LOAD = f"SELECT {_COLUMNS} FROM worker WHERE job_id = $1 AND worker = ANY ($2::text[])"
+# Conditions stand as in the index, literally.
+_MOST_PROMISING = f"""
+    SELECT {_COLUMNS} FROM worker WHERE job_id = $1 AND registered AND status = 'active' AND worker <> ALL ($2::text[])
+    ORDER BY promise DESC, worker LIMIT {{most}}"""
 _BEGIN = """
     INSERT INTO worker (job_id, worker) SELECT $1, sent.worker FROM unnest($2::text[]) AS sent (worker)
     ON CONFLICT (job_id, worker) DO NOTHING"""
@@ -60,6 +68,14 @@ _PENDING = """
 async def load_workers(connection: AsyncConnection, job_id: UUID, names: Collection[str]) -> dict[str, Worker]:
     """Those of these workers of whom something is known."""
     rows = await fetch(connection, _LOAD, job_id, list(names)) if names else []
+    return {row["worker"]: _worker(row) for row in rows}
+
+
+async def most_promising(
+    connection: AsyncConnection, job_id: UUID, *, besides: Collection[str], most: int
+) -> dict[str, Worker]:
+    """The registered workers who should be asked first, other than these; best first."""
+    rows = await fetch(connection, _MOST_PROMISING.format(most=int(most)), job_id, list(besides))
     return {row["worker"]: _worker(row) for row in rows}
 
 
@@ -92,4 +108,5 @@ async def workers_to_recount(connection: AsyncConnection, job_id: UUID) -> list[
 
 
 def _worker(row: Record) -> Worker:
-    return Worker(row["skill"], row["price"], row["block"])
+    _, *known = row
+    return Worker(*known)

@@ -271,5 +271,6 @@ def _with_items(job: Job, new: _Tally, fresh: Totals) -> Job:
         given_up=job.given_up + new.states[ItemState.GIVEN_UP],
         progress=job.progress + new.progress,
         inverse_costs=job.inverse_costs + fresh.inverse_costs,
+        gold_items=job.gold_items + fresh.gold,
         least_cost=fresh.least_cost if not job.items or fresh.least_cost < job.least_cost else job.least_cost,
     )

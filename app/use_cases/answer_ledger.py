@@ -12,7 +12,7 @@ from app.domain import ItemState
 from app.policy.belief import Array
 from app.store.answers import Answer, answers_by_assignment, answers_by_pair, answers_on_items, insert_answers
 from app.store.assignments import Lease, leases_by_number, leases_by_pair, mark_answered
-from app.store.items import Item, load_items, save_standings
+from app.store.items import Item, change_gold, load_items, save_standings
 from app.store.jobs import Job
 from app.store.worker_counts import Score, Tally, hold_votes_to_labels, save_tallies
 from app.store.workers import STRANGER, Worker, load_workers
@@ -56,6 +56,8 @@ class Ledger:
     changed_items: set[int] = field(default_factory=set)
     settled: set[int] = field(default_factory=set)  # assignments
     new: list[Answer] = field(default_factory=list)
+    promoted: set[int] = field(default_factory=set)  # items that the crowd has made gold ...
+    demoted: set[int] = field(default_factory=set)  # ... and those that it was wrong about
 
     def __post_init__(self) -> None:
         job = self.job
@@ -84,6 +86,7 @@ class Ledger:
             resolved=self.resolved,
             given_up=self.given_up,
             progress=self.progress,
+            gold_items=self.job.gold_items + len(self.promoted) - len(self.demoted),
         )
 
     def item_of(self, submission: Submission) -> int | None:
@@ -176,7 +179,9 @@ async def write_back(connection: AsyncConnection, ledger: Ledger) -> list[Score]
     await save_standings(connection, job_id, changed)
     await save_tallies(connection, job_id, _tallies(ledger))
     resolved = [item.item_id for item in changed if item.standing.state is ItemState.RESOLVED and item.gold is None]
-    return await hold_votes_to_labels(connection, job_id, resolved, newest=ledger.given)
+    scores = await hold_votes_to_labels(connection, job_id, resolved, newest=ledger.given)
+    await change_gold(connection, job_id, promoted=ledger.promoted, demoted=ledger.demoted)
+    return scores
 
 
 def _tallies(ledger: Ledger) -> list[Tally]:

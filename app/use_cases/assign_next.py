@@ -1,32 +1,40 @@
 """Lease the best open items to workers, never promising more than the budget holds."""
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from decimal import Decimal
 from math import ceil
 from typing import Any, Literal
 
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.domain import AssignmentState, Reason
-from app.store.assignments import HeldLease, Lease, live_leases_of, next_expiry, save_leases
-from app.store.items import Item
+from app.domain import Reason
+from app.store.assignments import HeldLease, live_leases_of, next_expiry, who_holds
 from app.store.jobs import Job
 from app.store.queue import who_finds_open, who_finds_room
-from app.store.workers import STRANGER, Worker, load_workers
-from app.use_cases.queue_head import Buyer, QueueHead
+from app.store.workers import Worker, load_workers, most_promising
+from app.use_cases.handout import Handout
+from app.use_cases.queue_head import QueueHead, skills_for
 
 _LONGEST_WAIT = timedelta(seconds=30)
-_WAIT_FOR_ITEMS = timedelta(seconds=5)
+_SOON = timedelta(seconds=5)
+_TEAM = 64  # workers of whom one is chosen, where a platform does not say who is there
 
 
 @dataclass(frozen=True)
 class Ask:
-    """A worker, perhaps unnamed, who wants to hold so many assignments."""
+    """A worker, perhaps unnamed, who wants to hold so many assignments; or several, who want to hold them together."""
 
     worker: str | None
     count: int
+    workers: tuple[str, ...] | None = None  # of whom one is to be chosen for each assignment
+    anew: bool = False  # what these workers hold does not count: a platform that does not say who is there wants more
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        if self.workers is not None:
+            return self.workers
+        return () if self.worker is None else (self.worker,)
 
 
 @dataclass(frozen=True)
@@ -46,119 +54,60 @@ async def assign_next(
     if job.paused:
         paused = Next("stop", Reason("job-paused", "The job is paused; what is out may still be answered"))
         return job, [paused] * len(asks)
-    names = {ask.worker for ask in asks if ask.worker is not None}
-    handout = _Handout(
+    asks, workers = await _who_is_there(connection, job, asks)
+    names = {name for ask in asks for name in ask.names}
+    chosen = {name for ask in asks if ask.workers is not None for name in ask.workers}
+    handout = Handout(
+        connection=connection,
         job=job,
         now=now,
-        queue=QueueHead(connection, job),
+        queue=QueueHead(connection, job, skills_for(job, workers, chosen)),
         held=await live_leases_of(connection, job.job_id, names),
-        workers=await load_workers(connection, job.job_id, names),
+        workers=workers,
     )
     await handout.queue.read_ahead(_lacking(handout, asks))
-    given = [await handout.give(ask) for ask in asks]
-    fresh = await handout.write_back(connection)
-    empty = {ask.worker for ask, leases in zip(asks, given, strict=True) if not leases}
+    given = [await _give(handout, ask) for ask in asks]
+    fresh = await handout.write_back()
     job = handout.balanced()
+    empty = [ask for ask, leases in zip(asks, given, strict=True) if not leases]
     reasons = await _why_empty(connection, handout, job, empty)
     return job, [
-        _assigned(leases, fresh) if leases else reasons[ask.worker] for ask, leases in zip(asks, given, strict=True)
+        _assigned(leases, fresh) if leases else _told(ask, reasons) for ask, leases in zip(asks, given, strict=True)
     ]
 
 
-def _lacking(handout: "_Handout", asks: Sequence[Ask]) -> int:
+async def _who_is_there(
+    connection: AsyncConnection, job: Job, asks: Sequence[Ask]
+) -> tuple[list[Ask], Mapping[str, Worker]]:
+    """The asks, with a team for those who leave it to the job whom to ask, and what is known of all these workers."""
+    names = {name for ask in asks for name in ask.names}
+    workers = await load_workers(connection, job.job_id, names)
+    open_to_all = [ask.worker is None and ask.workers is None for ask in asks]
+    if not job.rules.worker_choice.chooses or not any(open_to_all):
+        return list(asks), workers
+    busy = await who_holds(connection, job.job_id, at_least=job.rules.leases_per_worker)
+    promising = await most_promising(connection, job.job_id, besides=busy, most=_TEAM)
+    team = tuple(promising)
+    teams = [
+        replace(ask, workers=team, anew=True) if to_all else ask for ask, to_all in zip(asks, open_to_all, strict=True)
+    ]
+    return teams, {**promising, **workers}
+
+
+def _lacking(handout: Handout, asks: Sequence[Ask]) -> int:
     """How many assignments these may still get; who asks twice gets no more for it."""
-    unnamed = sum(ask.count for ask in asks if ask.worker is None)
-    named: dict[str | None, int] = {}
+    several = sum(ask.count for ask in asks if ask.worker is None)
+    named: dict[str, int] = {}
     for ask in asks:
         if ask.worker is not None:
-            named[ask.worker] = max(named.get(ask.worker, 0), handout.lacks(ask))
-    return unnamed + sum(named.values())
+            named[ask.worker] = max(named.get(ask.worker, 0), handout.lacks(ask.worker, ask.count))
+    return several + sum(named.values())
 
 
-@dataclass
-class _Handout:
-    """What is being handed out in one transaction: money is reserved as it goes, rows are written at the end."""
-
-    job: Job
-    now: datetime
-    queue: QueueHead
-    held: dict[str, list[HeldLease]]
-    workers: Mapping[str, Worker]
-    fresh: list[HeldLease] = field(default_factory=list)
-    reserved: Decimal = Decimal(0)  # beside what was reserved before
-
-    def block_of(self, ask: Ask) -> Mapping[str, Any] | None:
-        return self.workers.get(ask.worker or "", STRANGER).block
-
-    def lacks(self, ask: Ask) -> int:
-        if self.block_of(ask) is not None:
-            return 0
-        return max(ask.count - len(self.held.get(ask.worker or "", ())), 0)
-
-    async def give(self, ask: Ask) -> list[HeldLease]:
-        """What the worker holds from now on, oldest first, at most as many as were asked for."""
-        if self.block_of(ask) is not None:
-            return []
-        mine = self.held.setdefault(ask.worker, []) if ask.worker is not None else []
-        while len(mine) < ask.count:
-            lease = await self._lease(ask.worker, [held.lease.item_id for held in mine])
-            if lease is None:
-                break
-            mine.append(lease)
-        return mine[: ask.count]
-
-    async def _lease(self, worker: str | None, has: Sequence[int]) -> HeldLease | None:
-        left = self.job.remaining
-        price = self.workers.get(worker or "", STRANGER).price
-        buyer = Buyer(worker, price, None if left is None else left - self.reserved, has)
-        if buyer.affordable is not None and self.job.least_cost * price > buyer.affordable:
-            return None  # without a look: at the end of a budget everybody asks, and all would search in vain
-        item = await self.queue.take(buyer)
-        if item is None:
-            return None
-        lease = self._new_lease(item, worker, buyer.cost_of(item))
-        self.reserved += lease.cost
-        self.fresh.append(HeldLease(lease=lease, key=item.key, payload=item.payload))
-        return self.fresh[-1]
-
-    def _new_lease(self, item: Item, worker: str | None, cost: Decimal) -> Lease:
-        return Lease(
-            assignment_id=self.job.leases + len(self.fresh) + 1,
-            item_id=item.item_id,
-            worker=worker,
-            state=AssignmentState.LIVE,
-            cost=cost,
-            leased_at=self.now,
-            expires_at=self.now + self.job.lease_duration,
-            why=_why(self.job, item),
-        )
-
-    def balanced(self) -> Job:
-        """The job with what was promised here."""
-        job = self.job
-        return replace(job, reserved=job.reserved + self.reserved, leases=job.leases + len(self.fresh))
-
-    async def write_back(self, connection: AsyncConnection) -> dict[int, HeldLease]:
-        """Write the leases; gives them by the number that they got here, with the one that stands for them for good."""
-        if not self.fresh:
-            return {}
-        numbers = await save_leases(connection, self.job.job_id, [held.lease for held in self.fresh])
-        await self.queue.write_back()
-        return {held.lease.assignment_id: _renumbered(held, numbers) for held in self.fresh}
-
-
-def _renumbered(held: HeldLease, numbers: Mapping[tuple[int, str | None], int]) -> HeldLease:
-    """A lease that was renewed keeps its first number; one of an unnamed worker is always new."""
-    lease = held.lease
-    number = lease.assignment_id if lease.worker is None else numbers[lease.item_id, lease.worker]
-    if number == lease.assignment_id:
-        return held
-    return replace(held, lease=replace(held.lease, assignment_id=number))
-
-
-def _why(job: Job, row: Item) -> dict[str, Any]:
-    reason = job.engine.explain(row.standing.reason, row.standing.wanted)
-    return {"code": reason.code, "message": reason.message, "priority": row.standing.priority}
+async def _give(handout: Handout, ask: Ask) -> list[HeldLease]:
+    if ask.workers is None:
+        return await handout.give(ask.worker, ask.count)
+    return await handout.give_to_one_of(ask.workers, ask.count, anew=ask.anew)
 
 
 def _assigned(leases: Sequence[HeldLease], fresh: Mapping[int, HeldLease]) -> Next:
@@ -168,26 +117,52 @@ def _assigned(leases: Sequence[HeldLease], fresh: Mapping[int, HeldLease]) -> Ne
     return Next("continue", Reason("assigned", ", ".join(parts)), [*old, *new])
 
 
+def _told(ask: Ask, reasons: Mapping[str | None, Next]) -> Next:
+    """Of several workers, the one tells who has most to hope for."""
+    if ask.workers is None:
+        return reasons[ask.worker]
+    if not ask.workers:
+        message = "No registered worker is free; register workers, or say in `workers` who is there"
+        return reasons.get(None) or _wait("no-workers", message, _SOON)
+    found = [reasons[name] for name in ask.workers]
+    return next((one for one in found if one.status == "wait"), found[0])
+
+
 async def _why_empty(
-    connection: AsyncConnection, handout: _Handout, job: Job, workers: Collection[str | None]
+    connection: AsyncConnection, handout: Handout, job: Job, asks: Collection[Ask]
 ) -> dict[str | None, Next]:
     """No work is an answer too: say which kind, for each of these workers."""
-    blocks = {name: worker.block for name, worker in handout.workers.items() if worker.block is not None}
-    if shut_out := {worker: _blocked(worker, blocks[worker]) for worker in workers if worker in blocks}:
-        return shut_out | await _why_empty(connection, handout, job, set(workers) - shut_out.keys())
+    workers: set[str | None] = {name for ask in asks for name in ask.names or (None,)}
+    if job.items and job.open and any(ask.workers == () for ask in asks):
+        workers.discard(None)  # there is work, but nobody to ask
+    found: dict[str | None, Next] = {}
+    for name in workers - {None}:
+        block = handout.known(name).block
+        if block is not None:
+            found[name] = _blocked(name, block)
+    return found | await _why_no_item(connection, handout, job, workers - found.keys(), asks)
+
+
+async def _why_no_item(
+    connection: AsyncConnection, handout: Handout, job: Job, workers: set[str | None], asks: Collection[Ask]
+) -> dict[str | None, Next]:
     if not workers:
         return {}
     if not job.items:
-        return dict.fromkeys(workers, _wait("no-items", "The job has no items yet", _WAIT_FOR_ITEMS))
+        return dict.fromkeys(workers, _wait("no-items", "The job has no items yet", _SOON))
     if not job.open:
         resolved = Next("stop", Reason("all-resolved", f"All {job.items} items are resolved or given up"))
         return dict.fromkeys(workers, resolved)
-    too_dear = set() if handout.queue.is_empty else await who_finds_room(connection, job.job_id, workers)
-    waiting = await who_finds_open(connection, job.job_id, set(workers) - too_dear)
-    expiry = await next_expiry(connection, job.job_id) if waiting else None
-    reasons = {worker: _too_dear(job) for worker in too_dear}
-    for worker in set(workers) - too_dear:
-        reasons[worker] = _all_out((expiry or handout.now) - handout.now) if worker in waiting else _seen_all(worker)
+    chosen = {name for ask in asks for name in ask.workers or ()}
+    busy = {name for name in workers & chosen if name is not None and handout.is_busy(name)}
+    rest = workers - busy
+    too_dear = set() if handout.queue.is_empty else await who_finds_room(connection, job.job_id, rest)
+    waiting = await who_finds_open(connection, job.job_id, rest - too_dear)
+    expiry = await next_expiry(connection, job.job_id) if waiting or busy else None
+    until = (expiry or handout.now) - handout.now
+    reasons = {worker: _too_dear(job) for worker in too_dear} | {worker: _busy(job, until) for worker in busy}
+    for worker in rest - too_dear:
+        reasons[worker] = _all_out(until) if worker in waiting else _seen_all(worker)
     return reasons
 
 
@@ -203,6 +178,11 @@ def _too_dear(job: Job) -> Next:
 
 def _all_out(until: timedelta) -> Next:
     return _wait("all-leased", "Every open item is out to as many workers as it needs", until)
+
+
+def _busy(job: Job, until: timedelta) -> Next:
+    most = job.rules.leases_per_worker
+    return _wait("workers-busy", f"All of these workers hold the {most} assignments that each may hold at once", until)
 
 
 def _seen_all(worker: str | None) -> Next:

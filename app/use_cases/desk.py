@@ -48,7 +48,7 @@ class _Waiting:
         match self.wish:
             case Sent(submissions):
                 return len(submissions)
-            case Ask(_, count):
+            case Ask(count=count):
                 return count
         return 1
 
@@ -67,7 +67,7 @@ class Desk:
     A commit costs the same for one request and for a hundred, and no job ever holds more than one connection.
 
     Where answers bring about a refit, they are told of once it is done, as long as the job is small: who asks and
-    answers one by one then meets the same decisions every time. Nobody else waits for it, and in large jobs nobody does.
+    answers one by one then meets the same decisions every time. Nobody else waits for it; in large jobs nobody does.
     """
 
     def __init__(self, database: AsyncEngine, clock: Clock, chores: Chores) -> None:

@@ -15,6 +15,7 @@ from app.policy.belief import Array
 from app.store.items import Item, change_in_flight, save_standings
 from app.store.jobs import Job
 from app.store.queue import Queued, best_open_items, head_of_queue
+from app.store.workers import Worker
 from app.use_cases.copies_out import thought_over
 from app.use_cases.standing import worths
 
@@ -160,6 +161,22 @@ class QueueHead:
         self._worth |= {
             (item.item_id, str(worker)): value for item, worker, value in zip(items, workers, worth, strict=True)
         }
+
+
+def skills_for(job: Job, workers: Mapping[str, Worker], chosen: Collection[str]) -> dict[str, Array]:
+    """The skills by which items are valued, of those of whom there is more to say than of a newcomer.
+
+    Workers among whom one is to be chosen are taken as the choice hopes them to be, newcomers included.
+    """
+    engine = job.engine
+    if not engine.tells_workers_apart:
+        return {}
+    newcomer, choice = engine.newcomer(), job.rules.worker_choice
+    skills = {name: np.array(worker.skill) for name, worker in workers.items() if worker.skill is not None}
+    hoped = [skills.get(name, newcomer) for name in chosen]
+    if hoped and choice.compares_offers:
+        skills |= zip(chosen, choice.hoped(engine.model, np.array(hoped)), strict=True)
+    return skills
 
 
 def _rank(queued: Queued) -> tuple[float, int]:

@@ -5,7 +5,6 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from decimal import Decimal
 
 import numpy as np
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -18,6 +17,7 @@ from app.store.items import Item, Standing
 from app.store.jobs import Job
 from app.store.workers import STRANGER
 from app.use_cases.answer_ledger import Ledger, Submission, open_ledger, write_back
+from app.use_cases.gold import as_if_new, checks_the_item, demoted, is_promoted, refutes_the_item, takes_answers
 from app.use_cases.shut_out import block_guessers
 from app.use_cases.standing import Known, facts_of, judged, state_of
 from app.use_cases.votes import Vote, understand
@@ -120,15 +120,16 @@ def _pay(ledger: Ledger, vote: Vote) -> None:
     if vote.leased:
         ledger.reserved -= cost
     else:
-        _refuse_if_closed_or_too_dear(ledger, vote.item, cost)
+        _refuse_if_closed_or_too_dear(ledger, vote)
     ledger.spent += cost
     ledger.given += 1
     if vote.lease is not None:
         ledger.settled.add(vote.lease.assignment_id)
 
 
-def _refuse_if_closed_or_too_dear(ledger: Ledger, item: Item, cost: Decimal) -> None:
-    if item.standing.state is not ItemState.OPEN:
+def _refuse_if_closed_or_too_dear(ledger: Ledger, vote: Vote) -> None:
+    item, cost = vote.item, vote.cost
+    if item.standing.state is not ItemState.OPEN and not takes_answers(vote):
         raise ItemClosed(f"Item {item.key!r} is {item.standing.state}: {item.standing.reason.message}")
     left = ledger.remaining
     if left is not None and cost > left:
@@ -172,8 +173,9 @@ class _Run:
         told: dict[int, Outcome] = {}
         for number, (position, vote) in enumerate(self.votes.items()):
             standing, verdict = verdicts[number]
-            item, verdict = _kept_closed(replace(items[number], standing=standing), vote.item.standing, verdict)
-            answer = _answer(self.ledger, vote, item, verdict, first + number)
+            item = replace(items[number], standing=standing)
+            item, verdict, confidence = _led_to(self.ledger, vote, item, verdict)
+            answer = _answer(self.ledger, vote, item, first + number, verdict, confidence)
             _enter(self.ledger, vote, item, answer)
             told[position] = _told(self.ledger.job, item, answer, duplicate=False)
         return told
@@ -189,7 +191,8 @@ def _learn(ledger: Ledger, votes: Sequence[Vote]) -> State:
         labels = np.array([vote.label for vote in some])
         state, learned = engine.learn(state_of([vote.item.standing for vote in some]), facts, skills, labels)
         for vote, skill in zip(some, learned, strict=True):
-            ledger.learn_skill(vote.worker, skill)
+            if not checks_the_item(ledger, vote):
+                ledger.learn_skill(vote.worker, skill)
         pieces.append(state)
     return State(*(np.concatenate([getattr(piece, name) for piece in pieces]) for name in ("votes", "evidence")))
 
@@ -205,6 +208,16 @@ def _without_repeated_workers(votes: Sequence[Vote]) -> list[list[Vote]]:
         pieces[-1].append(vote)
         workers |= {vote.worker} - {None}
     return pieces
+
+
+def _led_to(ledger: Ledger, vote: Vote, item: Item, verdict: Verdict) -> tuple[Item, Verdict, float]:
+    """The item after the vote, and what is told of it: verdict and confidence."""
+    if vote.item.gold is None:
+        item, verdict = _kept_closed(item, vote.item.standing, verdict)
+        return item, verdict, item.standing.confidence
+    if refutes_the_item(ledger, vote):
+        return demoted(item), *as_if_new(ledger, vote)
+    return _kept_closed(item, vote.item.standing, verdict)[0], *as_if_new(ledger, vote)
 
 
 def _kept_closed(item: Item, before: Standing, verdict: Verdict) -> tuple[Item, Verdict]:
@@ -223,11 +236,14 @@ def _enter(ledger: Ledger, vote: Vote, item: Item, answer: Answer) -> None:
     _tally(ledger, vote, item)
     ledger.items[item.item_id] = item
     ledger.changed_items.add(item.item_id)
-    if before.state is ItemState.OPEN and after.state is not ItemState.OPEN:
-        ledger.resolved += after.state is ItemState.RESOLVED
-        ledger.given_up += after.state is ItemState.GIVEN_UP
-        if after.label is not None:
-            _score_workers(ledger, item.item_id, after.label)
+    ledger.resolved += (after.state is ItemState.RESOLVED) - (before.state is ItemState.RESOLVED)
+    ledger.given_up += (after.state is ItemState.GIVEN_UP) - (before.state is ItemState.GIVEN_UP)
+    if before.state is ItemState.OPEN and after.label is not None:
+        _score_workers(ledger, item.item_id, after.label)
+    if is_promoted(ledger, before, item):
+        ledger.promoted.add(item.item_id)
+    if vote.item.promoted and not item.promoted:
+        ledger.demoted.add(item.item_id)
 
 
 def _tally(ledger: Ledger, vote: Vote, item: Item) -> None:
@@ -239,9 +255,13 @@ def _tally(ledger: Ledger, vote: Vote, item: Item) -> None:
     if vote.lease is not None and vote.leased:
         # Never less than nothing, whatever the clocks of two replicas say.
         tally.seconds.append(max((ledger.now - vote.lease.leased_at).total_seconds(), 0.0))
-    if item.gold is not None:
+    if item.gold is not None and not checks_the_item(ledger, vote):
         tally.gold_asked += 1
         tally.gold_right += vote.label == item.gold
+        model = ledger.job.engine.model
+        if model.scores_finished_items:
+            agreed = np.array([vote.label == item.gold])
+            ledger.learn_skill(vote.worker, model.score(ledger.skill_of(vote.worker)[None, :], agreed)[0])
 
 
 def _score_workers(ledger: Ledger, item_id: int, label: int) -> None:
@@ -256,7 +276,7 @@ def _score_workers(ledger: Ledger, item_id: int, label: int) -> None:
         ledger.learn_skill(answer.worker, model.score(skill, np.array([answer.label == label]))[0])
 
 
-def _answer(ledger: Ledger, vote: Vote, after: Item, verdict: Verdict, number: int) -> Answer:
+def _answer(ledger: Ledger, vote: Vote, after: Item, number: int, verdict: Verdict, confidence: float) -> Answer:
     return Answer(
         answer_id=number,
         item_id=after.item_id,
@@ -270,7 +290,7 @@ def _answer(ledger: Ledger, vote: Vote, after: Item, verdict: Verdict, number: i
             "decision": verdict.decision,
             "reason": verdict.reason.as_json(),
             "label": verdict.label,
-            "confidence": after.standing.confidence,
+            "confidence": confidence,
         },
         answered_at=ledger.now,
     )

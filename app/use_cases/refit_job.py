@@ -2,7 +2,7 @@
 
 All answers up to a moment are fitted away from the event loop. What has come meanwhile is learned on top, the workers'
 skills are replaced in one short transaction, and the items page by page in others, each with the answers that have come
-by then. Nobody waits longer than for a page, and no answer is lost: an item holds what was fitted and every answer since.
+by then. Nobody waits longer than for a page, and no answer is lost: an item holds what was fitted and all answers since.
 """
 
 import asyncio
@@ -14,12 +14,11 @@ from uuid import UUID
 import numpy as np
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.policy.aggregation.ballots import Ballots
 from app.policy.belief import Array, Facts, State
 from app.policy.engine import Engine
 from app.policy.fitting import Crowd, Fit, fit
 from app.store.answers import Vote, votes_on_items_since, votes_since
-from app.store.history import History, read_history
+from app.store.history import History, ballots_of, read_history
 from app.store.jobs import Job, load_job, lock_job, save_ledger, save_stage
 from app.store.standings import Place, places_of
 from app.store.worker_counts import Tally, save_tallies
@@ -55,16 +54,7 @@ async def refit_job(
 
 
 def _fitted(history: History) -> Fit:
-    job, votes = history.job, history.votes
-    ballots = Ballots.of(
-        votes.item,
-        votes.worker,
-        votes.label,
-        items=job.items,
-        workers=max(len(history.crowd), int(votes.worker.max(initial=-1)) + 1),
-        classes=len(job.rules.labels),
-        gold=history.gold,
-    )
+    job, ballots = history.job, ballots_of(history)
     prior = _rows(job.engine, history.carried, ballots.workers)
     crowd = Crowd(skill=_rows(job.engine, history.skills, ballots.workers, prior), prior=prior)
     return fit(job.rules.worker_model, job.stage, ballots, _facts(history), crowd)

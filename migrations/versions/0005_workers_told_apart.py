@@ -34,6 +34,7 @@ _OF_JOBS = (
     sa.Column("stage_choice", JSONB()),
     sa.Column("refit_at", sa.BigInteger()),
     sa.Column("operations", sa.BigInteger(), server_default=sa.text("0"), nullable=False),
+    sa.Column("gold_items", sa.BigInteger(), server_default=sa.text("0"), nullable=False),
 )
 _CHECKS = {
     "status_is_known": "status IN ('active', 'blocked')",
@@ -90,6 +91,10 @@ def upgrade() -> None:
         op.create_check_constraint(name, "worker", condition)
     op.execute("UPDATE worker SET registered = true")  # so far they were there because somebody had set a price, ...
     op.execute(_COUNT_WHAT_WAS)  # ... or because they had answered
+    op.execute(
+        "UPDATE job SET gold_items = found.items FROM (SELECT job_id, count(*) AS items FROM item "
+        "WHERE gold IS NOT NULL GROUP BY job_id) AS found WHERE found.job_id = job.job_id"
+    )
     op.create_index(
         "ix_worker_promise",
         "worker",

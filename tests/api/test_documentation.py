@@ -55,6 +55,7 @@ async def test_the_examples_succeed_in_order(openapi, client):
             path.replace("{job}", job or "none-yet")
             .replace("{key}", "i1")
             .replace("{assignment}", "1")
+            .replace("{operation}", "1")
             .replace("{worker}", "expert"),
             content=content,
             headers={"Content-Type": "application/json"} if content else {},

@@ -43,7 +43,7 @@ async def label_everything(job, workers: int) -> None:
 @pytest.mark.parametrize(("family", "policy"), EVERY)
 async def test_a_job_runs_to_its_end_and_can_be_replayed(new_job, database, family, policy):
     """The committed answers, in order, through the pure engine: the same votes, evidence, skills and verdicts."""
-    job = await new_job(costs=["1", "0.5", "2"] * 3, budget="60", seed=5, **{family: policy})
+    job = await new_job(costs=["1", "0.5", "2"] * 3, budget="60", seed=5, refit=None, **{family: policy})
     await label_everything(job, workers=5)
     status = await job.status()
     assert status[family]["kind"] == policy["kind"]

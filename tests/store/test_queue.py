@@ -7,7 +7,7 @@ from uuid import UUID
 import pytest
 from sqlalchemy import text
 
-from app.store.queue import best_open_item, head_of_queue, who_finds_room
+from app.store.queue import best_open_items, head_of_queue, who_finds_room
 
 
 async def read_ahead(connection, job_id):
@@ -16,8 +16,7 @@ async def read_ahead(connection, job_id):
 
 async def look_for_one(connection, job_id):
     prices = {"price": Decimal("1.5"), "affordable": Decimal(20)}
-    found = await best_open_item(connection, job_id, worker="w1", besides=[1, 2], **prices)
-    return [found]
+    return await best_open_items(connection, job_id, worker="w1", besides=[1, 2], most=1, **prices)
 
 
 async def look_who_waits(connection, job_id):
@@ -64,8 +63,7 @@ async def test_who_has_answered_much_finds_the_rest_quickly(new_job, database):
         assert (await job.http.post(f"{job.path}/answers", json={"answers": answers})).status_code == 200
     async with database.begin() as connection:
         await connection.execute(text("SET LOCAL statement_timeout = 2000"))  # the join took many times as long
-        found = await best_open_item(
-            connection, UUID(job.id), worker="model", price=Decimal(1), affordable=None, besides=[]
+        assert await best_open_items(
+            connection, UUID(job.id), worker="model", price=Decimal(1), affordable=None, besides=[], most=1
         )
-        assert found is not None
         assert await who_finds_room(connection, UUID(job.id), ["model"]) == {"model"}
