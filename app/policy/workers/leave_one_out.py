@@ -34,7 +34,7 @@ class DividedOpinions(SkillRows):
 
     Not the mean field of the same model: there an answer confirms itself, since the shares that judge it contain it,
     and items soak up whatever busy workers say. With 4 answers per item on RTE that gave .760 (one-coin) and .855
-    (two-coin), this .876 and .878; a majority has .804. With all 10 they are alike.
+    (two-coin), this gives .878 and .875, and a majority .805 (ten draws, ties one half). With all 10 they are alike.
     """
 
     prior: SkillPrior = (4.0, 1.0)
