@@ -79,12 +79,9 @@ def test_the_same_answers_give_the_same_fit(model):
     assert (here.state.evidence == there.state.evidence).all()
 
 
-@fittable
-@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize(("model", "classes"), [case for case in CASES if case.values[0] in FITTABLE])
 def test_renaming_classes_renames_the_fit(model, classes):
     """No class is special to a fit."""
-    if classes > model.most_labels:
-        pytest.skip("two labels only")
     ballots, _, _ = simulated(3, classes=classes)
     order = np.roll(np.arange(classes), 1)
     other = Ballots.of(ballots.item, ballots.worker, order[ballots.label], classes=classes)
@@ -135,6 +132,16 @@ def test_a_fit_of_one_answer_is_learning_it(model):
     online = model.answered(model.start(facts, 2), facts, model.newcomer(2)[None], np.array([1]))
     fit = refitted(model, ballots)
     assert model.read(fit.state, facts).posterior == pytest.approx(model.read(online, facts).posterior, abs=0.02)
+
+
+def test_a_job_too_large_to_fit_keeps_its_skills():
+    """Beyond ten million answers times classes one-coin tells the answers again with the skills it has."""
+    rng, model = np.random.default_rng(8), OneCoin()
+    ballots = Ballots.of(rng.integers(5, size=10_001), rng.integers(9, size=10_001), rng.integers(1000, size=10_001))
+    skill = rng.uniform(1, 9, (9, 2))
+    fit = model.refit(ballots, Facts.plain(5), skill, crowd_of(model, ballots.classes, 9))
+    assert ballots.classes == 1000
+    assert (fit.skill == skill).all()
 
 
 def log_marginal(counts, prior):

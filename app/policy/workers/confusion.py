@@ -62,8 +62,8 @@ class Confusion(LatentTruth):
     def log_likelihoods(self, skill: Array, posterior: Array, ballots: Ballots) -> Array:
         rows, cell = self.dirichlets(skill), _cell(ballots)
         found = []
-        for truth in range(ballots.classes):  # class by class, so that many classes need no more memory
-            own = posterior[ballots.item, truth]
+        for truth, chance in enumerate(np.ascontiguousarray(posterior.T)):  # one by one: many classes, little memory
+            own = chance[ballots.item]
             fitting = rows[:, truth].ravel()[cell] - own
             others = rows[:, truth].sum(axis=1)[ballots.worker] - own
             found.append(sum_by(ballots.item, np.log(fitting / others), ballots.items))
@@ -71,7 +71,7 @@ class Confusion(LatentTruth):
 
     def expected_counts(self, posterior: Array, ballots: Ballots) -> Array:
         cell, cells = _cell(ballots), ballots.workers * ballots.classes
-        rows = [sum_by(cell, of_truth[ballots.item], cells) for of_truth in posterior.T]
+        rows = [sum_by(cell, of_truth[ballots.item], cells) for of_truth in np.ascontiguousarray(posterior.T)]
         return self.packed(np.stack(rows, axis=1).reshape(ballots.workers, ballots.classes, -1).transpose(0, 2, 1))
 
 
