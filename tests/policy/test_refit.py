@@ -134,6 +134,16 @@ def test_a_fit_of_one_answer_is_learning_it(model):
     assert model.read(fit.state, facts).posterior == pytest.approx(model.read(online, facts).posterior, abs=0.02)
 
 
+@fittable
+@pytest.mark.parametrize("prior", [(4.0, 1e-14), (1e-14, 1e-14), (10_000.0, 1e-14)])
+def test_a_tiny_prior_is_no_trouble(model, prior):
+    """Pseudo-answers may be next to none; a fit stays finite."""
+    ballots, _, _ = simulated(9, items=40)
+    fit = refitted(type(model)(prior=prior), ballots)
+    assert np.isfinite(fit.state.evidence).all()
+    assert np.isfinite(fit.skill).all()
+
+
 def test_a_job_too_large_to_fit_keeps_its_skills():
     """Beyond ten million answers times classes one-coin tells the answers again with the skills it has."""
     rng, model = np.random.default_rng(8), OneCoin()

@@ -7,7 +7,7 @@ import numpy as np
 from app.policy.aggregation.ballots import Ballots, sum_by
 from app.policy.belief import Array, Belief, Facts  # noqa: F401  the doctest has facts
 from app.policy.shares import Index
-from app.policy.workers.latent_truth import LatentTruth
+from app.policy.workers.latent_truth import LatentTruth, without
 from app.policy.workers.skill_rows import expected
 
 
@@ -64,9 +64,9 @@ class Confusion(LatentTruth):
         found = []
         for truth, chance in enumerate(np.ascontiguousarray(posterior.T)):  # one by one: many classes, little memory
             own = chance[ballots.item]
-            fitting = rows[:, truth].ravel()[cell] - own
-            others = rows[:, truth].sum(axis=1)[ballots.worker] - own
-            found.append(sum_by(ballots.item, np.log(fitting / others), ballots.items))
+            fitting = without(rows[:, truth].ravel()[cell], own)
+            total = without(rows[:, truth].sum(axis=1)[ballots.worker], own)
+            found.append(sum_by(ballots.item, np.log(fitting / total), ballots.items))
         return np.stack(found, axis=1)
 
     def expected_counts(self, posterior: Array, ballots: Ballots) -> Array:

@@ -5,7 +5,7 @@ import numpy as np
 from app.policy.aggregation.ballots import Ballots, sum_by
 from app.policy.belief import Array, Belief
 from app.policy.shares import Index
-from app.policy.workers.latent_truth import LatentTruth
+from app.policy.workers.latent_truth import LatentTruth, without
 from app.policy.workers.skill_rows import expected
 
 
@@ -41,7 +41,7 @@ class ErrorRate(LatentTruth):
 
     def log_likelihoods(self, skill: Array, posterior: Array, ballots: Ballots) -> Array:
         own = posterior.ravel()[ballots.cell]
-        right, wrong = skill[ballots.worker, 0] - own, skill[ballots.worker, 1] - (1 - own)
+        right, wrong = (without(skill[ballots.worker, each], part) for each, part in enumerate((own, 1 - own)))
         log_right, log_wrong = np.log(right / (right + wrong)), np.log(wrong / (right + wrong) / (ballots.classes - 1))
         # Every answer counts as wrong under each class; those for the class are put right.
         of_label = sum_by(ballots.cell, log_right - log_wrong, posterior.size).reshape(posterior.shape)

@@ -14,6 +14,7 @@ from app.policy.workers.skill_rows import SkillRows, expected
 
 _LEAST_PRIOR = 1e-6  # a prior of exactly 0 could never be corrected by any number of answers
 _IMPOSSIBLE = -1e9  # the logarithm of a chance that no number of answers ever lifts, and still a finite number
+_LEAST_COUNT = 1e-12
 _MOST_ITERATIONS = 100
 _STANDSTILL = 1e-5  # of a class's probability, on average over the items
 
@@ -94,6 +95,11 @@ class LatentTruth(SkillRows):
             iteration += 1
         skill = prior + self.expected_counts(np.exp(evidence), ballots)
         return Refitted(State(ballots.votes(), evidence), skill, iteration, converged=moved <= _STANDSTILL)
+
+
+def without(counts: Array, own: Array) -> Array:
+    """The counts less an answer's own contribution: above zero, although rounding may take all of a tiny prior."""
+    return np.maximum(counts - own, _LEAST_COUNT)
 
 
 def normalised(logarithms: Array) -> Array:
