@@ -17,12 +17,13 @@ INVARIANTS = {
             WHERE a.job_id = i.job_id AND a.item_id = i.item_id AND a.state = 'live')""",
     "votes": """
         SELECT count(*) FROM item i WHERE job_id = :job AND (SELECT sum(v) FROM unnest(votes) v) <> (
-            SELECT count(*) FROM answer a WHERE a.job_id = i.job_id AND a.item_id = i.item_id)""",
+            SELECT count(*) FROM answer a WHERE a.job_id = i.job_id AND a.item_id = i.item_id AND NOT a.withheld)""",
     "votes by label": """
         SELECT count(*) FROM item i, unnest(i.votes) WITH ORDINALITY AS v(given, label)
         WHERE i.job_id = :job AND v.given <> (
             SELECT count(*) FROM answer a
-            WHERE a.job_id = i.job_id AND a.item_id = i.item_id AND a.label = v.label - 1 AND a.counted)""",
+            WHERE a.job_id = i.job_id AND a.item_id = i.item_id AND a.label = v.label - 1 AND a.counted
+                AND NOT a.withheld)""",
     "counters": """
         SELECT count(*) FROM job j WHERE job_id = :job AND (
             answers <> (SELECT count(*) FROM answer WHERE job_id = :job)
