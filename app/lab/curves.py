@@ -21,7 +21,10 @@ class Curve:
 
     @classmethod
     def of(cls, outcomes: Sequence[Outcome]) -> "Curve":
-        return cls(np.array([each.cost for each in outcomes]), np.array([each.error for each in outcomes]))
+        """Where no error was seen, nothing is known of how small it is, and the point is left out."""
+        points = [(each.cost, each.error) for each in outcomes if each.error > 0]
+        cost, error = np.array(points).T
+        return cls(cost, error)
 
     def cost_at(self, error: npt.ArrayLike) -> Array:
         """The cost at which it errs this often: in a straight line between points, cost against log error.
