@@ -111,20 +111,20 @@ class Job:
             free &= self.facts.cost * self.price[worker] <= self.engine.budget - self.spent
         return np.flatnonzero(free)
 
-    def best_item(self, worker: int) -> int | None:
-        """The open item on which this worker's answer is worth most; None where nothing is open to the worker."""
-        items = self.open_to(worker)
+    def shortlist(self, items: IntArray, length: int) -> IntArray:
+        """The first of these items in the order of the stored priorities, as the service's queue has them."""
+        return items[np.lexsort((self._lot[items], -self.priority[items]))[:length]]
+
+    def best_item(self, worker: int, items: IntArray | None = None) -> int | None:
+        """The item on which this worker's answer is worth most, among these or all that are open to the worker."""
+        items = self.open_to(worker) if items is None else items
         if not len(items):
             return None
         value = self.priority[items]
         if self.tells_workers_apart:
             value = self.value(items, np.full(len(items), worker))
-        return int(items[self.first(items, value)])
-
-    def first(self, items: IntArray, value: Array) -> int:
-        """The position of the highest value; among equals, of the smallest lot of the job's seed."""
-        best = np.flatnonzero(value == value.max())
-        return int(best[self._lot[items[best]].argmin()])
+        best = items[value == value.max()]
+        return int(best[self._lot[best].argmin()])
 
     def best_worker(self, item: int, choice: UpperConfidence) -> int | None:
         """The worker with the highest index among those who have not answered the item; None where all have."""

@@ -1,0 +1,132 @@
+"""What is lost if only the first S items of the queue, which is in the order for a newcomer, are ranked for the worker.
+
+A job runs as the service would run it: workers come by chance, twenty at a time, and each gets the item with the highest
+priority by the worker's own skill among the first sixteen of the queue. Of some of them it is measured what the best of
+the first S is worth, relative to the best of all open items that the worker has not answered. In the recorded crowd a
+worker is then asked about an item whose answer is recorded.
+"""
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from app.lab.crowd import Crowd, constant, guessers, liars, polynomial_rates, skilled, truths
+from app.lab.job import Job
+from app.lab.recorded import Recorded, read_crowd
+from app.policy.belief import Array, Facts, IntArray
+from app.policy.engine import Engine
+from app.policy.rules import Rules
+
+SETS = Path(__file__).resolve().parents[2] / "shared" / "data"
+LENGTHS = (1, 4, 8, 16, 32, 64)
+AT_ONCE, MEASURED, SERVED_FROM, LABELS_PER_ITEM = 20, 2, 16, 3
+ITEMS, WORKERS = 1_000, 120
+ALLOCATIONS, MODELS = ("information", "opt-kg", "requallo"), ("one-coin", "confusion")
+
+
+@dataclass(frozen=True)
+class Visitors:
+    """A crowd whose workers come by themselves."""
+
+    items: int
+    workers: int
+    labels: tuple[str, ...]
+    may_answer: Callable[[int, IntArray], IntArray]  # which of these items the worker can answer
+    answers: Callable[[IntArray, IntArray], IntArray]
+
+
+def invented(rng: np.random.Generator) -> Visitors:
+    """Mostly skilled workers (the density of rates rises from .5 to 1), and a tenth each of the other sorts."""
+    others = WORKERS // 10
+    rates = polynomial_rates(WORKERS - 3 * others, 1, rng)
+    sorts = [skilled(rates, 2), guessers(others, 2), liars(np.full(others, 0.8), 2), constant(np.arange(others) % 2, 2)]
+    crowd = Crowd(truths(ITEMS, 2, rng), np.concatenate(sorts))
+    return Visitors(
+        ITEMS,
+        crowd.workers,
+        ("no", "yes"),
+        lambda _, items: items,
+        lambda item, worker: crowd.answers(item, worker, rng),
+    )
+
+
+def of_the_past(crowd: Recorded) -> Visitors:
+    """Workers who can only say again what they have said."""
+    can = np.zeros((len(crowd.workers), len(crowd.items)), dtype=bool)
+    can[crowd.worker, crowd.item] = True
+    given = crowd.given
+    return Visitors(
+        len(crowd.items),
+        len(crowd.workers),
+        crowd.labels,
+        lambda worker, items: items[can[worker, items]],
+        lambda item, worker: np.array([given[pair] for pair in zip(item.tolist(), worker.tolist(), strict=True)]),
+    )
+
+
+def losses(job: Job, worker: int) -> Array:
+    """What is lost at each length, relative to the best of all, shape (lengths,)."""
+    items = job.shortlist(job.open_to(worker), len(job.open))
+    value = job.value(items, np.full(len(items), worker))
+    best = value.max()
+    found = np.array([value[:length].max() for length in LENGTHS])
+    return (best - found) / best if best > 0 else np.zeros(len(LENGTHS))
+
+
+def serve(job: Job, visitors: Visitors, workers: IntArray) -> None:
+    """Everyone gets one item, and no two the same."""
+    asked: dict[int, int] = {}
+    for worker in workers.tolist():
+        items = np.setdiff1d(visitors.may_answer(worker, job.open_to(worker)), list(asked))
+        item = job.best_item(worker, job.shortlist(items, SERVED_FROM))
+        if item is not None:
+            asked[item] = worker
+    if asked:
+        item, worker = np.array([*asked]), np.array([*asked.values()])
+        job.take(item, worker, visitors.answers(item, worker))
+
+
+def measure(visitors: Visitors, allocation: str, model: str, rng: np.random.Generator) -> Array:
+    """The losses of visits in the course of a job, shape (visits, lengths)."""
+    rules = Rules.model_validate(
+        {
+            "labels": visitors.labels,
+            "requirement": {"kind": "posterior", "min_probability": 0.95},
+            "allocation": {"kind": allocation},
+            "worker_model": {"kind": model},
+            "max_labels": 10,
+        }
+    )
+    job = Job(Engine(rules), Facts.plain(visitors.items), visitors.workers)
+    seen = []
+    for _ in range(visitors.items * LABELS_PER_ITEM // AT_ONCE):
+        if not job.open.any():
+            break
+        workers = rng.permutation(visitors.workers)[:AT_ONCE]
+        known = [worker for worker in workers if job.answered[worker] and len(job.open_to(worker))]
+        seen += [losses(job, worker) for worker in known[:MEASURED]]
+        serve(job, visitors, workers)
+    return np.array(seen)
+
+
+def main() -> None:
+    """Print, for each length, how often the best was not on the list, and what was lost."""
+    folder = (Path(sys.argv[1]) if len(sys.argv) > 1 else SETS) / "rte"
+    rng = np.random.default_rng(1)
+    crowds = {"rte": of_the_past(read_crowd(folder)), "synthetic": invented(rng)}
+    print(f"{'crowd':10} {'model':10} {'allocation':12} {'visits':>6}  missed: mean, 95th percentile and most lost, at S")
+    for name, visitors in crowds.items():
+        for model in MODELS:
+            for allocation in ALLOCATIONS:
+                loss = measure(visitors, allocation, model, rng)
+                print(f"{name:10} {model:10} {allocation:12} {len(loss):6}")
+                for length, column in zip(LENGTHS, loss.T, strict=True):
+                    lost = f"{column.mean():7.2%} {np.quantile(column, 0.95):7.2%} {column.max():7.2%}"
+                    print(f"{'':20} S = {length:3} {np.mean(column > 0):8.1%}: {lost}", flush=True)
+
+
+if __name__ == "__main__":
+    main()
