@@ -1,7 +1,7 @@
 """How soon pairs of item and worker chosen by Opt-KG know the truth: RTE, one-coin workers with prior (4, 1).
 
-Chen et al. (ICML 2013, section 5): only recorded pairs may be asked, the final label is the likelier class, ties and items
-without an answer count one half. Runs differ in how ties are drawn. The folder of the public sets may be given.
+Chen et al. (ICML 2013, section 5): only recorded pairs may be asked, the final label is the likelier class, ties and
+items without an answer count one half. Runs differ in how ties are drawn. The folder of the public sets may be given.
 """
 
 import sys

@@ -1,15 +1,17 @@
 """What is lost if only the first S items of the queue, which is in the order for a newcomer, are ranked for the worker.
 
-A job runs as the service would run it: workers come by chance, twenty at a time, and each gets the item with the highest
-priority by the worker's own skill among the first sixteen of the queue. Of some of them it is measured what the best of
-the first S is worth, relative to the best of all open items that the worker has not answered. In the recorded crowd a
-worker is then asked about an item whose answer is recorded.
+A job runs as the service would run it: workers come by chance, twenty at a time, and each gets an item from the head
+of the queue, the one with the highest priority by the worker's own skill. From one label per item on, it is measured of
+some of them what the best of the first S is worth, relative to the best of all open items that the worker has not
+answered, as long as there are more of these than the longest list. In the recorded crowd a worker is then asked about
+an item whose answer is recorded.
 """
 
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from time import perf_counter
 
 import numpy as np
 
@@ -22,8 +24,8 @@ from app.policy.rules import Rules
 
 SETS = Path(__file__).resolve().parents[2] / "shared" / "data"
 LENGTHS = (1, 4, 8, 16, 32, 64)
-AT_ONCE, MEASURED, SERVED_FROM, LABELS_PER_ITEM = 20, 2, 16, 3
-ITEMS, WORKERS = 1_000, 120
+AT_ONCE, MEASURED, HEAD, LABELS_PER_ITEM = 20, 2, 36, 4
+ITEMS, WORKERS = 800, 120
 ALLOCATIONS, MODELS = ("information", "opt-kg", "requallo"), ("one-coin", "confusion")
 
 
@@ -77,20 +79,21 @@ def losses(job: Job, worker: int) -> Array:
 
 
 def serve(job: Job, visitors: Visitors, workers: IntArray) -> None:
-    """Everyone gets one item, and no two the same."""
+    """Everyone gets one item from the head of the queue, and no two the same."""
+    heads = [job.shortlist(visitors.may_answer(worker, job.open_to(worker)), HEAD) for worker in workers]
+    item, worker = np.concatenate(heads), workers.repeat([len(head) for head in heads])
+    if not len(item):
+        return
     asked: dict[int, int] = {}
-    for worker in workers.tolist():
-        items = np.setdiff1d(visitors.may_answer(worker, job.open_to(worker)), list(asked))
-        item = job.best_item(worker, job.shortlist(items, SERVED_FROM))
-        if item is not None:
-            asked[item] = worker
-    if asked:
-        item, worker = np.array([*asked]), np.array([*asked.values()])
-        job.take(item, worker, visitors.answers(item, worker))
+    for pair in np.argsort(-job.value(item, worker), kind="stable"):
+        if worker[pair] not in asked.values():
+            asked.setdefault(int(item[pair]), int(worker[pair]))
+    item, worker = np.array([*asked]), np.array([*asked.values()])
+    job.take(item, worker, visitors.answers(item, worker))
 
 
-def measure(visitors: Visitors, allocation: str, model: str, rng: np.random.Generator) -> Array:
-    """The losses of visits in the course of a job, shape (visits, lengths)."""
+def begin(visitors: Visitors, allocation: str, model: str) -> Job:
+    """A job without answers."""
     rules = Rules.model_validate(
         {
             "labels": visitors.labels,
@@ -100,16 +103,29 @@ def measure(visitors: Visitors, allocation: str, model: str, rng: np.random.Gene
             "max_labels": 10,
         }
     )
-    job = Job(Engine(rules), Facts.plain(visitors.items), visitors.workers)
+    return Job(Engine(rules), Facts.plain(visitors.items), visitors.workers)
+
+
+def measure(job: Job, visitors: Visitors, rng: np.random.Generator) -> Array:
+    """The losses of visits in the course of a job, shape (visits, lengths)."""
     seen = []
-    for _ in range(visitors.items * LABELS_PER_ITEM // AT_ONCE):
-        if not job.open.any():
-            break
+    while job.open.sum() > LENGTHS[-1] and job.spent < LABELS_PER_ITEM * visitors.items:
         workers = rng.permutation(visitors.workers)[:AT_ONCE]
-        known = [worker for worker in workers if job.answered[worker] and len(job.open_to(worker))]
-        seen += [losses(job, worker) for worker in known[:MEASURED]]
+        if job.spent >= visitors.items:
+            known = [worker for worker in workers if job.answered[worker] and len(job.open_to(worker)) > LENGTHS[-1]]
+            seen += [losses(job, worker) for worker in known[:MEASURED]]
         serve(job, visitors, workers)
     return np.array(seen)
+
+
+def time_to_rank(job: Job) -> Array:
+    """How long the ranking of a list takes, relative to the shortest, shape (lengths,)."""
+    taken = []
+    for length in LENGTHS:
+        items, worker = np.arange(length), np.zeros(length, dtype=int)
+        starts = [(perf_counter(), job.value(items, worker), perf_counter()) for _ in range(9)]
+        taken.append(min(end - start for start, _, end in starts))
+    return np.array(taken) / taken[0]
 
 
 def main() -> None:
@@ -117,15 +133,23 @@ def main() -> None:
     folder = (Path(sys.argv[1]) if len(sys.argv) > 1 else SETS) / "rte"
     rng = np.random.default_rng(1)
     crowds = {"rte": of_the_past(read_crowd(folder)), "synthetic": invented(rng)}
-    print(f"{'crowd':10} {'model':10} {'allocation':12} {'visits':>6}  missed: mean, 95th percentile and most lost, at S")
+    print(f"{'crowd':10} {'model':10} {'allocation':12} {'S =':>22}" + "".join(f"{length:>8}" for length in LENGTHS))
     for name, visitors in crowds.items():
         for model in MODELS:
             for allocation in ALLOCATIONS:
-                loss = measure(visitors, allocation, model, rng)
-                print(f"{name:10} {model:10} {allocation:12} {len(loss):6}")
-                for length, column in zip(LENGTHS, loss.T, strict=True):
-                    lost = f"{column.mean():7.2%} {np.quantile(column, 0.95):7.2%} {column.max():7.2%}"
-                    print(f"{'':20} S = {length:3} {np.mean(column > 0):8.1%}: {lost}", flush=True)
+                job = begin(visitors, allocation, model)
+                loss = measure(job, visitors, rng)
+                print(f"{name:10} {model:10} {allocation:12} {len(loss)} visits")
+                show("best not on the list", (loss > 0).mean(axis=0))
+                show("lost in the mean", loss.mean(axis=0))
+                show("lost at 95 %", np.quantile(loss, 0.95, axis=0))
+                show("lost at most", loss.max(axis=0))
+                print(f"{'':34} {'time to rank':>22}" + "".join(f"{ratio:8.2f}" for ratio in time_to_rank(job)))
+
+
+def show(what: str, shares: Array) -> None:
+    """A line of the table."""
+    print(f"{'':34} {what:>22}" + "".join(f"{share:8.2%}" for share in shares), flush=True)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """What it saves to weigh votes by tiers: cost per HIT against unweighted votes, at equal error.
 
-The simulation of Abraham et al. (SIGIR 2016, section 6.2, Figure 6): HITs and workers of nine groups each (Table 1, with
-our own choice of its unpublished first column, see `app.lab.graded`), three tiers, epsilon .2, workers at random.
+The simulation of Abraham et al. (SIGIR 2016, section 6.2, Figure 6): HITs and workers of nine groups each (Table 1,
+with our own choice of its unpublished first column, see `app.lab.graded`), three tiers, epsilon .2, random workers.
 """
 
 import numpy as np

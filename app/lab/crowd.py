@@ -35,7 +35,7 @@ class Crowd:
 
     @property
     def classes(self) -> int:
-        return self.habits.shape[-1]
+        return int(self.habits.shape[-1])
 
     def answers(self, item: IntArray, worker: IntArray, rng: np.random.Generator) -> IntArray:
         """What worker[i] says about item[i], drawn anew with every call; shape as theirs."""
@@ -96,7 +96,7 @@ def harder(habits: Array, difficulty: npt.ArrayLike) -> Array:
     [1.0, 0.75]
     """
     share = np.asarray(difficulty, dtype=np.float64)[None, :, None, None]
-    return (1 - share) * habits + share / habits.shape[-1]
+    return np.asarray((1 - share) * habits + share / habits.shape[-1])
 
 
 def polynomial_rates(workers: int, degree: int, rng: np.random.Generator, worst: float = 0.5) -> Array:

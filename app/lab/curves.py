@@ -41,9 +41,9 @@ class Curve:
 def saving(of: Curve, against: Curve) -> Array:
     """1 - cost / cost of the other at errors that both reach, evenly spaced in their logarithm, shape (levels,).
 
-    >>> half, full = Curve(np.array([1.0, 2.0]), np.array([0.1, 0.01])), Curve(np.array([2.0, 4.0]), np.array([0.1, 0.01]))
-    >>> saving(half, full).round(6).tolist() == [0.5] * 21
-    True
+    >>> error = np.array([0.1, 0.01])
+    >>> saving(Curve(np.array([1.0, 2.0]), error), Curve(np.array([2.0, 4.0]), error)).round(6)[:3].tolist()
+    [0.5, 0.5, 0.5]
     """
     low = max(of.error.min(), against.error.min())
     high = min(of.error.max(), against.error.max())

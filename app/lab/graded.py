@@ -33,7 +33,7 @@ def error_rates() -> Array:
     [0.01, 0.05, 0.08, 0.12, 0.17, 0.21, 0.25, 0.3, 0.43]
     """
     worse = np.concatenate([np.zeros((GROUPS, 1)), _WORSE_THAN_THE_BEST], axis=1)
-    return (worse + _ERROR_OF_THE_BEST[:, None]).T / 100
+    return np.asarray((worse + _ERROR_OF_THE_BEST[:, None]).T / 100)
 
 
 def graded_crowd(hits: int, workers_per_group: int, rng: np.random.Generator) -> Crowd:

@@ -1,6 +1,6 @@
 """Run a job in memory: the decisions of the service, from the same engine, without its database."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -39,7 +39,7 @@ class Job:
         self, engine: Engine, facts: Facts, workers: int, *, skill: Array | None = None, price: Array | None = None
     ) -> None:
         self.engine = engine
-        self.facts = facts
+        self.facts = facts = replace(facts, seed=engine.rules.seed)
         self._rows = Rows(engine.initial(facts))
         self.skill = np.tile(engine.newcomer(), (workers, 1)) if skill is None else skill.copy()  # (workers, *)
         self.price = np.ones(workers) if price is None else price  # (workers,) in units of the item's cost
@@ -68,13 +68,17 @@ class Job:
         self.take(np.array([item]), np.array([worker]), np.array([label]))
 
     def take(self, item: IntArray, worker: IntArray, label: IntArray) -> IntArray:
-        """Answers that do not touch each other, label[i] by worker[i] on item[i]; who is known better from now on.
+        """Answers that do not touch each other, label[i] by worker[i] on item[i]; whose skill has changed.
 
-        Items must differ; so must workers, where a vote teaches something about its worker. An item that is closed
-        learns from an answer, and its verdict stands.
+        Items must differ; so must workers, where a vote, or the end of an item, teaches something about its workers.
+        An item that is closed learns from an answer, and its verdict stands.
         """
+        self._refuse_a_second_answer(item, worker)
         before, facts = self.state(item), self._facts(item)
-        after, self.skill[worker] = self.engine.learn(before, facts, self.skill[worker], label)
+        after, skill = self.engine.learn(before, facts, self.skill[worker], label)
+        if len(np.unique(worker)) < len(worker) and (skill != self.skill[worker]).any():
+            raise ValueError("answers that teach about the same worker are taken one after the other")
+        self.skill[worker] = skill
         self._rows.put(item, after)
         self.spent += float((facts.cost * self.price[worker]).sum())
         counted = after.votes.sum(axis=1) > before.votes.sum(axis=1)
@@ -136,6 +140,13 @@ class Job:
         seed = self.engine.rules.seed
         return int(workers[choice.choose(self.agreed[workers], self.decided[workers], self.number[workers], seed)])
 
+    def _refuse_a_second_answer(self, item: IntArray, worker: IntArray) -> None:
+        if len(np.unique(item)) < len(item):
+            raise ValueError("answers on the same item are taken one after the other")
+        for i, w in zip(item.tolist(), worker.tolist(), strict=True):
+            if any(ballot.worker == w for ballot in self.ballots[i]):
+                raise ValueError(f"worker {w} has answered item {i} before")
+
     def _facts(self, item: IntArray, price: Array | float = 1.0) -> Facts:
         facts = self.facts
         prior = None if facts.prior is None else facts.prior[item]
@@ -165,7 +176,7 @@ class Job:
         return by_votes and not state.evidence.shape[1] and self.facts.prior is None
 
     def _score(self, item: int) -> IntArray:
-        """A finished item tells who agreed with its label; its voters.
+        """A finished item tells who agreed with its label; whose skill that changes.
 
         For the record of a worker, a vote counts only if the label would lead the votes without it: nobody is right
         by having decided the item. Models that judge workers by finished items count every vote, as in the service.
@@ -180,4 +191,4 @@ class Job:
         model = self.engine.rules.worker_model
         if model.scores_finished_items:
             self.skill[worker] = model.score(self.skill[worker], votes == label)
-        return worker
+        return worker if model.scores_finished_items else worker[:0]

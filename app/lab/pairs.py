@@ -21,13 +21,16 @@ class Pairs:
         self.value: Array = np.full(len(item), -np.inf)  # (pairs,) per cost; -inf where it may not be asked any more
         self._free: Mask = np.ones(len(item), dtype=bool)  # (pairs,)
         self._lot = scramble(job.facts.seed, job.facts.number[item], job.number[worker])
+        self._cost = job.facts.cost[item] * job.price[worker]
         self._of_item = _Groups(item, len(job.open))
         self._of_worker = _Groups(worker, len(job.number))
         self._revalue(np.arange(len(item)))
 
     def best(self, among: slice = slice(None)) -> int | None:
-        """The position of the best pair, ties drawn by the job's seed; None where none is left."""
-        value = self.value[among]
+        """The position of the best pair that the budget covers, ties drawn by the job's seed; None where none is."""
+        value, budget = self.value[among], self.job.engine.budget
+        if budget is not None:
+            value = np.where(self._cost[among] <= budget - self.job.spent, value, -np.inf)
         highest = value.max(initial=-np.inf)
         if np.isneginf(highest):
             return None

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
-from app.policy.belief import Array, IntArray
 from app.policy.aggregation.ballots import first_choice
+from app.policy.belief import Array, IntArray
 
 UNKNOWN = -1
 

@@ -23,7 +23,7 @@ def accuracy_of_pairs(crowd: Recorded, rules: Rules, labels_per_item: Sequence[i
     item = np.concatenate([crowd.item + run * items for run in range(runs)])
     worker = np.concatenate([crowd.worker + run * workers for run in range(runs)])
     label = np.tile(crowd.label, runs)
-    job = Job(Engine(rules), Facts.plain(items * runs, rules.seed), workers * runs)
+    job = Job(Engine(rules), Facts.plain(items * runs), workers * runs)
     pairs = Pairs(job, item, worker)
     own = [slice(run * answers, (run + 1) * answers) for run in range(runs)]
     found = []

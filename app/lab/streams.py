@@ -1,4 +1,4 @@
-"""Process one item after the other until each is decided, as a stream of gold is made: what it costs, how often it errs."""
+"""Decide items one after the other, as gold is made from a stream: what it costs, and how often it errs."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -7,7 +7,6 @@ import numpy as np
 
 from app.lab.crowd import Crowd
 from app.lab.job import Job
-from app.policy.belief import IntArray
 from app.policy.shares import NOBODY
 from app.policy.worker_choice import UpperConfidence
 

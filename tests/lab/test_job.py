@@ -118,6 +118,28 @@ def test_the_best_worker_has_the_highest_index_and_has_not_answered():
     assert job.best_worker(0, UpperConfidence()) is None
 
 
+def test_nobody_answers_an_item_twice():
+    job = Job(Engine(rules_of()), Facts.plain(2), workers=2)
+    job.take_one(0, 1, 0)
+    with pytest.raises(ValueError, match="worker 1 has answered item 0 before"):
+        job.take_one(0, 1, 0)
+    with pytest.raises(ValueError, match="on the same item"):
+        job.take(np.array([1, 1]), np.array([0, 1]), np.array([0, 0]))
+
+
+def test_what_a_worker_teaches_is_learned_in_turn():
+    """Two answers of one worker at once are fine where votes are only counted, and refused where skill is learned."""
+    for model, learns in [("anonymous", False), ("confusion", True)]:
+        job = Job(Engine(rules_of(model)), Facts.plain(2), workers=1)
+        both = np.array([0, 1]), np.array([0, 0]), np.array([0, 1])
+        if learns:
+            with pytest.raises(ValueError, match="about the same worker"):
+                job.take(*both)
+        else:
+            job.take(*both)
+        assert len(job.answered[0]) == (0 if learns else 2)
+
+
 def test_money():
     """An answer costs the item's cost times the worker's price, and what the budget does not cover is not offered."""
     facts = replace(Facts.plain(3), cost=np.array([1.0, 2.0, 4.0]))

@@ -30,7 +30,7 @@ def test_the_best_pair_is_the_one_of_all_pairs(model, allocation):
     )
     rng = np.random.default_rng(4)
     crowd = Crowd(truths(ITEMS, 2, rng), skilled(polynomial_rates(WORKERS, 1, rng), 2))
-    job = Job(Engine(rules), Facts.plain(ITEMS, 3), WORKERS, price=np.array([1.0, 1.0, 2.0, 0.5, 0.5]))
+    job = Job(Engine(rules), Facts.plain(ITEMS), WORKERS, price=np.array([1.0, 1.0, 2.0, 0.5, 0.5]))
     allowed = rng.random((ITEMS, WORKERS)) < 0.8
     pairs = Pairs(job, *np.nonzero(allowed))
     appraisal = Appraisal(rules.worker_model, rules.allocation, Circumstances(rules.bar))
@@ -47,6 +47,17 @@ def test_the_best_pair_is_the_one_of_all_pairs(model, allocation):
         steps += 1
     assert steps > ITEMS
     assert not (allowed & job.open[:, None]).any()
+
+
+def test_what_the_budget_does_not_cover_is_not_asked():
+    rules = Rules.model_validate({"labels": ["a", "b"], "worker_model": {"kind": "one-coin"}})
+    job = Job(Engine(rules, budget=3.0), Facts.plain(2), 2, price=np.array([1.0, 3.0]))
+    pairs = Pairs(job, np.array([0, 1, 0, 1]), np.array([0, 0, 1, 1]))
+    bought = []
+    while (best := pairs.best()) is not None:
+        bought.append(int(pairs.worker[best]))
+        pairs.take(np.array([best]), np.array([0]))
+    assert (bought, job.spent) == ([0, 0], 2.0)
 
 
 def test_runs_side_by_side_are_runs_apart():
