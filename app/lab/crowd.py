@@ -1,0 +1,111 @@
+"""Invent crowds of which everything is known: what is true, who is good, and which items are hard."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from app.policy.belief import Array, IntArray
+
+
+@dataclass(frozen=True)
+class Crowd:
+    """Workers with habits, and items of which the truth is known.
+
+    A habit is how often a worker calls each true class each name, on items of each grade of difficulty. Habits of
+    different sorts of workers are joined by `np.concatenate`.
+
+    >>> crowd = Crowd(np.array([0, 1]), np.concatenate([skilled([1.0], 2), constant([1], 2)]))
+    >>> crowd.answers(np.array([0, 1, 0]), np.array([0, 0, 1]), np.random.default_rng(1)).tolist()
+    [0, 1, 1]
+    """
+
+    truth: IntArray  # (items,)
+    habits: Array  # (workers, grades, classes, classes): P(answer k | truth j), row j sums to 1
+    grade: IntArray | None = None  # (items,) of difficulty; None: all are of grade 0
+
+    @property
+    def items(self) -> int:
+        return len(self.truth)
+
+    @property
+    def workers(self) -> int:
+        return len(self.habits)
+
+    @property
+    def classes(self) -> int:
+        return int(self.habits.shape[-1])
+
+    def answers(self, item: IntArray, worker: IntArray, rng: np.random.Generator) -> IntArray:
+        """What worker[i] says about item[i], drawn anew with every call; shape as theirs."""
+        grade = 0 if self.grade is None else self.grade[item]
+        below = self._cumulative[worker, grade, self.truth[item]]  # (answers, classes)
+        return np.asarray((below <= rng.random(len(item))[:, None]).sum(axis=1))
+
+    @cached_property
+    def _cumulative(self) -> Array:
+        cumulative = self.habits.cumsum(axis=-1)
+        cumulative[..., -1] = np.inf  # floats may sum to less than 1, and some answer is always given
+        return np.asarray(cumulative)
+
+
+def truths(items: int, classes: int, rng: np.random.Generator) -> IntArray:
+    """Every class is as likely as any other, shape (items,)."""
+    return rng.integers(classes, size=items)
+
+
+def skilled(rate: npt.ArrayLike, classes: int) -> Array:
+    """Workers who are right at their success rate, and err towards any other class alike.
+
+    `rate` is (workers,), or (workers, grades) where some items are harder; the habits are (workers, grades, K, K).
+
+    >>> skilled([0.7], 3)[0, 0].round(2).tolist()
+    [[0.7, 0.15, 0.15], [0.15, 0.7, 0.15], [0.15, 0.15, 0.7]]
+    """
+    right = np.asarray(rate, dtype=np.float64)
+    right = (right if right.ndim > 1 else right[:, None])[..., None, None]
+    return np.where(np.eye(classes, dtype=bool), right, (1 - right) / (classes - 1))
+
+
+def guessers(workers: int, classes: int) -> Array:
+    """Workers who do not look: every answer is as likely as any other."""
+    return np.full((workers, 1, classes, classes), 1 / classes)
+
+
+def liars(rate: npt.ArrayLike, classes: int) -> Array:
+    """Workers who know the answer at this rate, (workers,), and then give any other one.
+
+    >>> liars([0.9], 2)[0, 0].round(2).tolist()
+    [[0.1, 0.9], [0.9, 0.1]]
+    """
+    knows = np.asarray(rate, dtype=np.float64)
+    return skilled(1 - knows, classes)
+
+
+def constant(label: npt.ArrayLike, classes: int) -> Array:
+    """Workers who always give the same answer, label[w]."""
+    column = np.eye(classes)[np.asarray(label)]  # (workers, classes)
+    return np.repeat(column[:, None, None, :], classes, axis=2)
+
+
+def harder(habits: Array, difficulty: npt.ArrayLike) -> Array:
+    """The same workers on items of several grades: at grade g a share difficulty[g] of the answers is a guess.
+
+    >>> harder(skilled([1.0], 2), [0.0, 0.5])[0, :, 0, 0].tolist()
+    [1.0, 0.75]
+    """
+    share = np.asarray(difficulty, dtype=np.float64)[None, :, None, None]
+    return np.asarray((1 - share) * habits + share / habits.shape[-1])
+
+
+def polynomial_rates(workers: int, degree: int, rng: np.random.Generator, worst: float = 0.5) -> Array:
+    """Success rates with a density that grows like (rate - worst)^degree up to 1, shape (workers,).
+
+    By inversion: worst + (1 - worst) U^(1 / (degree + 1)), of mean worst + (1 - worst)(degree + 1) / (degree + 2).
+    Degree 1 is a density that rises in a straight line from 0 at `worst`.
+
+    >>> float(polynomial_rates(100_000, 1, np.random.default_rng(1)).mean().round(2))
+    0.83
+    """
+    return np.asarray(worst + (1 - worst) * rng.random(workers) ** (1 / (degree + 1)))
