@@ -31,7 +31,11 @@ def rules_for(labels: tuple[str, ...]) -> Rules:
 
 def main() -> None:
     """Print a line per number of labels."""
-    crowd = read_crowd((Path(sys.argv[1]) if len(sys.argv) > 1 else SETS) / "rte")
+    folder = (Path(sys.argv[1]) if len(sys.argv) > 1 else SETS) / "rte"
+    if not folder.exists():
+        print(f"the public set rte is not at {folder}: nothing to measure")
+        return
+    crowd = read_crowd(folder)
     budgets = (1, 2, 3, 4, 5)
     accuracy = accuracy_of_pairs(crowd, rules_for(crowd.labels), budgets, RUNS)
     print(f"{'labels per item':>16} {'accuracy':>9} {'sd':>6} {'least':>6} {'most':>6}   of {RUNS} runs")

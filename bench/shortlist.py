@@ -132,7 +132,8 @@ def main() -> None:
     """Print, for each length, how often the best was not on the list, and what was lost."""
     folder = (Path(sys.argv[1]) if len(sys.argv) > 1 else SETS) / "rte"
     rng = np.random.default_rng(1)
-    crowds = {"rte": of_the_past(read_crowd(folder)), "synthetic": invented(rng)}
+    recorded = {"rte": of_the_past(read_crowd(folder))} if folder.exists() else {}
+    crowds = recorded | {"synthetic": invented(rng)}
     print(f"{'crowd':10} {'model':10} {'allocation':12} {'S =':>22}" + "".join(f"{length:>8}" for length in LENGTHS))
     for name, visitors in crowds.items():
         for model in MODELS:

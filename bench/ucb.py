@@ -2,8 +2,8 @@
 
 The simulation of Abraham et al. (SIGIR 2016, section 7): 1,000 workers, 5,000 binary HITs one after the other, the
 unweighted margin rule. The paper shows its quality distribution only as a drawing (Figure 7, a polynomial). Here the
-density of success rates rises in a straight line from 0 at .5 to its highest at 1: the mean is .83, and the spread about
-that of the groups of Table 1. Another power may be given on the command line: 0 is uniform on [.5, 1].
+density of success rates rises in a straight line from 0 at .5 to its highest at 1: the mean is .83, and the spread
+about that of the groups of Table 1. Another power may be given on the command line: 0 is uniform on [.5, 1].
 """
 
 import sys

@@ -60,7 +60,7 @@ def by_index(job: Job) -> Choose:
     def choose(item: int) -> int:
         worker = job.best_worker(item, ucb)
         if worker is None:
-            raise ValueError(f"all workers have answered item {item}, and it is still open")
+            raise _all_have_answered(item)
         return worker
 
     return choose
@@ -71,8 +71,14 @@ def at_random(job: Job, rng: np.random.Generator) -> Choose:
 
     def choose(item: int) -> int:
         asked = {ballot.worker for ballot in job.ballots[item]}
+        if len(asked) == len(job.number):
+            raise _all_have_answered(item)
         while (worker := int(rng.integers(len(job.number)))) in asked:
             pass
         return worker
 
     return choose
+
+
+def _all_have_answered(item: int) -> ValueError:
+    return ValueError(f"all workers have answered item {item}, and it is still open")

@@ -1,6 +1,7 @@
 """What the papers claim of streams of HITs holds for our engine, too."""
 
 import numpy as np
+import pytest
 
 from app.lab.crowd import Crowd, polynomial_rates, skilled, truths
 from app.lab.curves import Curve, saving
@@ -24,6 +25,13 @@ def test_weights_by_tier_cost_less_than_none():
         for name in ("no weights", "10 % a round")
     )
     assert saving(weighted, plain).mean() >= 0.08
+
+
+@pytest.mark.parametrize("ucb", [False, True])
+def test_a_stream_ends_where_nobody_is_left_to_ask(ucb):
+    crowd = Crowd(np.array([0]), skilled([1.0, 1.0], 2))
+    with pytest.raises(ValueError, match="all workers have answered item 0"):
+        run_ucb(crowd, 5.0, 0.0, ucb=ucb)
 
 
 def test_the_same_seeds_give_the_same_stream():
