@@ -96,7 +96,7 @@ def create_app(settings: Settings | None = None, clock: Clock = _utc_now) -> Fas
     app.state.imports = Imports()
     app.state.database = create_engine(settings.database_url, settings.database_connections)
     app.state.turns = Turns()
-    app.state.chores = Chores(app.state.database, clock)
+    app.state.chores = Chores(app.state.database, clock, app.state.turns)
     app.state.desk = Desk(app.state.database, clock, app.state.chores)
     problems.install(app)
     docs.install(app)

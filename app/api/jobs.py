@@ -12,7 +12,7 @@ from app.api.dependencies import Database, InTurn, JobId, Time
 from app.api.idempotency import REPLAYED, IdempotencyKey, keyed_request, response_of
 from app.api.item_files import Imports
 from app.api.problems import documented
-from app.api.schemas import ItemCounts, JobChanges, JobIn, JobOut, JobsOut
+from app.api.schemas import ItemCounts, JobChanges, JobIn, JobOut, JobsOut, ModelInForce, ReasonOut
 from app.api.time_limit import take_your_time
 from app.errors import BudgetBelowCommitted, IdempotencyConflict, InvalidInput, JobUnknown
 from app.policy.rules import Rules
@@ -59,6 +59,7 @@ async def _create(connection: AsyncConnection, body: JobIn, now: datetime) -> Re
         rules=body.rules(),
         budget=body.budget,
         lease_duration=timedelta(seconds=body.lease_seconds),
+        reputation=body.reputation,
         now=now,
     )
     return Reply(status=201, headers={"Location": f"/v1/jobs/{job.job_id}"}, body=_shown(job).model_dump_json())
@@ -131,6 +132,26 @@ def _changes(body: JobChanges) -> Changes:
     return cast("Changes", sent)
 
 
+def _in_force(job: Job) -> ModelInForce:
+    stages = job.rules.worker_model.stages(len(job.rules.labels))
+    choice = job.stage_choice
+    if choice is None:
+        first = (
+            "the model that the job was given"
+            if len(stages) == 1
+            else "the simplest: no answers have been compared yet"
+        )
+        return ModelInForce(
+            kind=stages[job.stage], reason=ReasonOut(code="first", message=first), held_out={}, answers=0
+        )
+    return ModelInForce(
+        kind=stages[job.stage],
+        reason=ReasonOut(**choice["reason"]),
+        held_out=choice["held_out"],
+        answers=choice["answers"],
+    )
+
+
 def _shown(job: Job) -> JobOut:
     return JobOut(
         **{name: getattr(job.rules, name) for name in Rules.model_fields},
@@ -138,6 +159,9 @@ def _shown(job: Job) -> JobOut:
         name=job.name,
         budget=job.budget,
         lease_seconds=int(job.lease_duration.total_seconds()),
+        reputation=job.reputation,
+        worker_model_in_force=_in_force(job),
+        next_refit_at=job.refit_at,
         created_at=job.created_at,
         state=job.state,
         spent=job.spent,

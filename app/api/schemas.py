@@ -6,6 +6,7 @@ from contextlib import suppress
 from datetime import datetime
 from decimal import Decimal
 from typing import Annotated, Any, Literal
+from uuid import UUID
 
 from pydantic import (
     AfterValidator,
@@ -118,6 +119,14 @@ class JobIn(Rules):
         int, Field(ge=1, le=30 * 24 * 3600, description="How long a worker may hold an item before others get it")
     ] = 600
 
+    reputation: Annotated[
+        UUID | None,
+        Field(
+            description="The id of a job with the same labels and worker model: workers begin with the skill that they "
+            "have there"
+        ),
+    ] = None
+
     def rules(self) -> Rules:
         return Rules(**{name: getattr(self, name) for name in Rules.model_fields})
 
@@ -181,6 +190,18 @@ class ItemCounts(BaseModel):
     given_up: int
 
 
+class ModelInForce(BaseModel):
+    """Which worker model the job acts by, and why."""
+
+    kind: Annotated[str, Field(description="Under `auto`: one-coin, two-coin or confusion")]
+    reason: ReasonOut
+    held_out: Annotated[
+        dict[str, float],
+        Field(description="Mean log-likelihood per answer that was held out, by model; empty: none yet"),
+    ]
+    answers: Annotated[int, Field(description="How many answers were held out")]
+
+
 class JobNames(BaseModel):
     id: str
     name: str | None
@@ -191,6 +212,9 @@ class JobOut(Rules, JobNames):  # in this order, so that the names come first on
 
     budget: AmountOut | None
     lease_seconds: int
+    reputation: UUID | None
+    worker_model_in_force: ModelInForce
+    next_refit_at: Annotated[int | None, Field(description="Answers at which all are fitted anew; null: when asked to")]
     created_at: datetime
     state: JobState
     spent: Annotated[AmountOut, Field(description="Paid for answers")]

@@ -26,6 +26,7 @@ class Fit:
 def fit(model: WorkerModel, stage: int, ballots: Ballots, facts: Facts, crowd: Crowd) -> Fit:
     """Choose the stage by the job's own answers, then fit them all under it.
 
+    >>> import numpy as np
     >>> from app.policy.workers import OneCoin
     >>> ballots = Ballots.of(*np.divmod(np.arange(9), 3), [0, 0, 0, 1, 1, 1, 0, 0, 1])
     >>> known = np.tile([4.0, 1.0], (3, 1))

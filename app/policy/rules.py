@@ -6,18 +6,18 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationInfo, field_validator
 from pydantic_core import PydanticCustomError
 
-from app.policy.aggregation import AnyAggregation, Majority
+from app.policy.aggregation import AnyAggregation, ByModel
 from app.policy.allocation import AnyAllocation, Information
 from app.policy.belief import Facts
 from app.policy.gold import AutoGold, Gold
 from app.policy.prospect import Prospect
 from app.policy.refit import Refit
-from app.policy.requirements import AllOf, AnyRequirement, Count, Ratio, Requirement
+from app.policy.requirements import AllOf, AnyRequirement, Count, Posterior, Requirement
 from app.policy.requirements.combination import Combination
 from app.policy.spammers import Spammers
 from app.policy.text import Label
 from app.policy.worker_choice import AnyWorkerChoice, Pull
-from app.policy.workers import Anonymous, AnyWorkerModel
+from app.policy.workers import AnyWorkerModel, Auto
 
 _DEEPEST = 4
 _MOST_MEMBERS = 16
@@ -66,10 +66,10 @@ class Rules(BaseModel):
         ),
         AfterValidator(_all_different),
     ]
-    requirement: Annotated[AnyRequirement, Field(description="When an item's answer is good enough")] = Ratio()
+    requirement: Annotated[AnyRequirement, Field(description="When an item's answer is good enough")] = Posterior()
     allocation: Annotated[AnyAllocation, Field(description="Which item is worth the next label")] = Information()
-    worker_model: Annotated[AnyWorkerModel, Field(description="What a worker's vote tells")] = Anonymous()
-    aggregation: Annotated[AnyAggregation, Field(description="How votes become the final label")] = Majority()
+    worker_model: Annotated[AnyWorkerModel, Field(description="What a worker's vote tells")] = Auto()
+    aggregation: Annotated[AnyAggregation, Field(description="How votes become the final label")] = ByModel()
     min_labels: Annotated[int, Field(ge=1, le=10_000, description="Labels that every item gets at least")] = 1
     max_labels: Annotated[
         int | None, Field(ge=1, le=10_000, description="Give an item up after this many labels; null: no such limit")

@@ -42,6 +42,8 @@ class Job:
     operations: int = 0
     gold_items: int = 0
     recounts: int = 0
+    blocks: int = 0
+    reputation: UUID | None = None
     created_at: datetime
 
     @property
@@ -89,6 +91,7 @@ _LEDGER = (
         "refit_at",
         "operations",
         "recounts",
+        "blocks",
         "gold_items",
     ),
 )
@@ -104,6 +107,8 @@ async def insert_job(connection: AsyncConnection, new: Job) -> None:
         "rules": new.rules.model_dump(mode="json"),
         "lease_seconds": int(new.lease_duration.total_seconds()),
         "budget": new.budget,
+        "stage_choice": new.stage_choice,
+        "reputation": new.reputation,
         "created_at": new.created_at,
     }
     await connection.execute(insert(job).values(settings | _ledger(new)))

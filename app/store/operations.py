@@ -29,7 +29,7 @@ _UNFINISHED = operation.c.state.in_([literal_column("'waiting'"), literal_column
 _JOBS_IN_NEED = text("""
     SELECT job_id FROM operation WHERE state IN ('waiting', 'running')
     UNION SELECT job_id FROM job WHERE answers >= refit_at
-    UNION SELECT job_id FROM worker WHERE status = 'blocked' AND block @> '{"pending": true}'""")
+    UNION SELECT job_id FROM worker WHERE block ? 'pending'""")
 _TRY_TO_BE_ALONE = text("SELECT pg_try_advisory_lock(hashtextextended(:name, 0))")
 _NO_LONGER_ALONE = text("SELECT pg_advisory_unlock(hashtextextended(:name, 0))")
 

@@ -65,6 +65,8 @@ job = Table(
     Column("operations", BigInteger, nullable=False, server_default=ZERO),
     Column("gold_items", BigInteger, nullable=False, server_default=ZERO),  # that may be handed out as gold
     Column("recounts", BigInteger, nullable=False, server_default=ZERO),  # how often votes were removed or put back
+    Column("blocks", BigInteger, nullable=False, server_default=ZERO),  # how many workers the test has blocked
+    Column("reputation", Uuid),  # the job that skills were brought from
     Column("created_at", DateTime(timezone=True), nullable=False),
     CheckConstraint("budget >= 0 AND budget < 'Infinity'", name="budget_is_an_amount"),
     CheckConstraint("spent >= 0 AND reserved >= 0", name="money_is_not_negative"),
@@ -201,6 +203,7 @@ worker = Table(
     CheckConstraint("(status = 'blocked') = (block IS NOT NULL)", name="blocked_for_a_reason"),
     CheckConstraint("0 <= agreed AND agreed <= decided AND decided <= answers", name="answers_add_up"),
     CheckConstraint("0 <= gold_right AND gold_right <= gold_asked", name="gold_adds_up"),
+    Index("ix_worker_pending", "job_id", postgresql_where=text("block ? 'pending'")),
     # Whom to ask first, where nobody is named.
     Index(
         "ix_worker_promise",

@@ -44,6 +44,9 @@ _LOAD = f"SELECT {_COLUMNS} FROM worker WHERE job_id = $1 AND worker = ANY ($2::
 _MOST_PROMISING = f"""
     SELECT {_COLUMNS} FROM worker WHERE job_id = $1 AND registered AND status = 'active' AND worker <> ALL ($2::text[])
     ORDER BY promise DESC, worker LIMIT {{most}}"""
+_CARRY = """
+    INSERT INTO worker (job_id, worker, skill, carried, accuracy, tier)
+    SELECT $2, worker, skill, skill, accuracy, tier FROM worker WHERE job_id = $1 AND skill IS NOT NULL"""
 _BEGIN = """
     INSERT INTO worker (job_id, worker) SELECT $1, sent.worker FROM unnest($2::text[]) AS sent (worker)
     ON CONFLICT (job_id, worker) DO NOTHING"""
@@ -77,6 +80,11 @@ async def most_promising(
     """The registered workers who should be asked first, other than these; best first."""
     rows = await fetch(connection, _MOST_PROMISING.format(most=int(most)), job_id, list(besides))
     return {row["worker"]: _worker(row) for row in rows}
+
+
+async def carry_skills(connection: AsyncConnection, source: UUID, target: UUID) -> None:
+    """Let the workers of a job begin another one with the skill and the tier that they have."""
+    await fetch(connection, _CARRY, source, target)
 
 
 async def save_registrations(connection: AsyncConnection, job_id: UUID, sent: Sequence[Registration]) -> None:

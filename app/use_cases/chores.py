@@ -23,7 +23,9 @@ from app.store.operations import (
     try_to_be_alone,
 )
 from app.use_cases.clock import Clock
+from app.use_cases.recount_votes import recount_pending
 from app.use_cases.refit_job import refit_job
+from app.use_cases.turns import Turns
 from app.use_cases.workshop import Workshop
 
 log = structlog.get_logger()
@@ -38,8 +40,8 @@ class Chores:
     Whatever is to be done stands in the database, so that a crash forgets nothing: the sweep finds it again.
     """
 
-    def __init__(self, database: AsyncEngine, clock: Clock) -> None:
-        self._database, self._clock = database, clock
+    def __init__(self, database: AsyncEngine, clock: Clock, turns: Turns) -> None:
+        self._database, self._clock, self._turns = database, clock, turns
         self._workshop = Workshop()
         self._tasks: dict[UUID, asyncio.Task[None]] = {}
         self._again: set[UUID] = set()
@@ -49,10 +51,8 @@ class Chores:
         if job_id in self._tasks:
             self._again.add(job_id)
             return self._tasks[job_id]
-        task = asyncio.create_task(self._see_to(job_id))
-        self._tasks[job_id] = task
-        task.add_done_callback(lambda _: self._tasks.pop(job_id, None))
-        return task
+        self._tasks[job_id] = asyncio.create_task(self._see_to(job_id))
+        return self._tasks[job_id]
 
     async def sweep(self) -> None:
         """Begin what nobody has begun, or what a crash has left behind."""
@@ -86,9 +86,12 @@ class Chores:
                 log.warning("chores interrupted, will try again", job=str(job_id), error=str(error))
             else:
                 log.exception("chores failed", job=str(job_id))
+        finally:
+            self._tasks.pop(job_id, None)  # at once: whoever comes now begins anew
 
     async def _next_chore(self, connection: AsyncConnection, job_id: UUID) -> bool:
         """Do one; False where none is left."""
+        await recount_pending(self._database, self._turns, job_id, self._clock)
         async with connection.begin():
             job = await load_job(connection, job_id)
             asked = await first_unfinished(connection, job_id)
@@ -121,6 +124,11 @@ class Chores:
             raise
         done = replace(shown, state="done", progress=1.0, outcome=outcome, finished_at=self._clock())
         await _save(connection, job_id, done)
+
+
+def calls_for_chores(before: Job, after: Job) -> bool:
+    """A transaction has left something to be done: a refit is due, or somebody was blocked whose votes remain."""
+    return is_due(after) or after.blocks > before.blocks
 
 
 def is_due(job: Job) -> bool:

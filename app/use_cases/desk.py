@@ -17,7 +17,7 @@ from app.store.jobs import Job, lock_job, save_ledger
 from app.use_cases.answer_ledger import Submission
 from app.use_cases.assign_next import Ask, Next, assign_next
 from app.use_cases.change_assignment import Change, Extend, Return, change_assignments
-from app.use_cases.chores import Chores, is_due
+from app.use_cases.chores import Chores, calls_for_chores
 from app.use_cases.clock import Clock
 from app.use_cases.record_answers import Outcome, record_answers
 from app.use_cases.release_expired import release_expired
@@ -128,9 +128,9 @@ class Desk:
     async def _serve_together(self, job_id: UUID, together: Sequence[_Waiting]) -> None:
         chore = None
         try:
-            job, outcomes = await self._commit(job_id, [waiting.wish for waiting in together])
-            chore = self._chores.begin(job_id) if is_due(job) else None
-            chore = chore if job.answers <= _SMALL else None
+            before, after, outcomes = await self._commit(job_id, [waiting.wish for waiting in together])
+            chore = self._chores.begin(job_id) if calls_for_chores(before, after) else None
+            chore = chore if after.answers <= _SMALL else None
         except Exception as error:  # noqa: BLE001  whatever it is, it belongs to those who wait, not to this loop
             if len(together) > 1 and not is_lost(error) and not isinstance(error, SufficeError):
                 for waiting in together:  # one of them may be to blame; the others shall not suffer for it
@@ -143,14 +143,14 @@ class Desk:
             else:
                 waiting.tell(outcome)
 
-    async def _commit(self, job_id: UUID, wishes: Sequence[Wish]) -> tuple[Job, list[Any]]:
+    async def _commit(self, job_id: UUID, wishes: Sequence[Wish]) -> tuple[Job, Job, list[Any]]:
         async with self._database.begin() as connection:
             return await _fulfil(connection, job_id, wishes, self._clock)
 
 
 async def _fulfil(
     connection: AsyncConnection, job_id: UUID, wishes: Sequence[Wish], clock: Clock
-) -> tuple[Job, list[Any]]:
+) -> tuple[Job, Job, list[Any]]:
     """Answers first, for they free items and money; then what is given back; then who asks for more."""
     before = await lock_job(connection, job_id)
     now = clock()  # after the lock: a lease should not have been running while its worker waited
@@ -167,4 +167,4 @@ async def _fulfil(
         outcomes |= zip(asks, given, strict=True)
     if job != before:
         await save_ledger(connection, job)
-    return job, [outcomes[place] for place in range(len(wishes))]
+    return before, job, [outcomes[place] for place in range(len(wishes))]

@@ -1,8 +1,10 @@
 """Turn answers into labels, page by page, with no connection held between the pages."""
 
 import asyncio
+from collections import defaultdict
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import TypeAlias
 from uuid import UUID
 
@@ -11,12 +13,13 @@ import numpy.typing as npt
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.domain import ItemState
-from app.policy.aggregation import AnyAggregation, Majority
-from app.policy.belief import Array, Belief
+from app.policy.aggregation import AnyAggregation, ByModel, Majority
+from app.policy.belief import Array, Belief, State
 from app.policy.shares import NOBODY, Index
 from app.store.jobs import Job, load_job
 from app.store.outcomes import Outcome, page_of_outcomes
 from app.use_cases.fit_answers import Fits
+from app.use_cases.standing import Known, facts_of
 
 ROWS = 2000  # at a time, where all are wanted: a few milliseconds of the event loop, less than a megabyte
 
@@ -61,13 +64,20 @@ class ResultSet:
     database: AsyncEngine
     job: Job
     state: ItemState | None
-    fitted: Fitted | None  # None: the votes of an item are all that its label needs
+    fitted: Fitted | None  # None: the item itself tells all that its label needs
+    believed: bool  # by what the worker model believes, not by the votes
     as_told: bool  # a resolved item keeps the label that its verdict gave, which may know more than the votes
 
     async def page(self, after: int, most: int) -> Page:
         async with self.database.connect() as connection:
             found = await page_of_outcomes(
-                connection, self.job.job_id, state=self.state, after=after, until=self.job.items, most=most + 1
+                connection,
+                self.job.job_id,
+                state=self.state,
+                after=after,
+                until=self.job.items,
+                most=most + 1,
+                with_evidence=self.believed,
             )
             if len(found) < min(most, self.job.items - after):
                 await load_job(connection, self.job.job_id)  # the set of a job that is gone did not end, it broke off
@@ -90,9 +100,14 @@ class ResultSet:
 
     def _labeled(self, outcomes: Sequence[Outcome]) -> Results:
         columns = zip(*outcomes, strict=True) if outcomes else ((),) * len(Outcome._fields)
-        numbers, keys, states, counts, verdicts, confidences, codes, messages = columns
+        numbers, keys, states, counts, verdicts, confidences, codes, messages, _, _ = columns
         votes = [tuple(row) for row in counts]
-        labels, chances = self._by_fit(numbers, votes) if self.fitted else by_votes(votes, len(self.job.rules.labels))
+        if self.fitted:
+            labels, chances = self._by_fit(numbers, votes)
+        elif self.believed:
+            labels, chances = by_belief(self.job, outcomes)
+        else:
+            labels, chances = by_votes(votes, len(self.job.rules.labels))
         if self.as_told:
             pairs = list(zip(verdicts, labels, chances, confidences, strict=True))
             labels = [label if verdict is None else verdict for verdict, label, _, _ in pairs]
@@ -119,11 +134,36 @@ async def open_results(
     async with database.connect() as connection:
         job = await load_job(connection, job_id)
     chosen = aggregation or job.rules.aggregation
-    if isinstance(chosen, Majority) or not job.items:
-        return ResultSet(database, job, state, None, as_told=aggregation is None)
+    if isinstance(chosen, Majority | ByModel) or not job.items:
+        believed = isinstance(chosen, ByModel)
+        return ResultSet(database, job, state, None, believed=believed, as_told=aggregation is None or believed)
     consensus = await fits.consensus(database, job, chosen)
     labels = await asyncio.to_thread(consensus.labels)
-    return ResultSet(database, job, state, Fitted(labels, consensus.posterior), as_told=False)
+    return ResultSet(database, job, state, Fitted(labels, consensus.posterior), believed=False, as_told=False)
+
+
+def by_belief(job: Job, outcomes: Sequence[Outcome]) -> tuple[list[int], list[float]]:
+    """The label of each item, or NOBODY, and how likely it is, as the worker model sees it; nothing without votes."""
+    labels, chances = [NOBODY] * len(outcomes), [1 / len(job.rules.labels)] * len(outcomes)
+    rows: defaultdict[int, list[int]] = defaultdict(list)
+    outcomes = [Outcome(*columns) for columns in outcomes]  # the driver's records know positions only
+    for row, outcome in enumerate(outcomes):
+        if any(outcome.votes):
+            rows[len(outcome.evidence or ())].append(row)
+    for alike in rows.values():  # a model may keep so much per answer, and only rows of one length make an array
+        belief = _belief(job, [outcomes[row] for row in alike])
+        for row, label, chance in zip(alike, belief.winner.tolist(), belief.certainty.tolist(), strict=True):
+            labels[row], chances[row] = label, chance
+    return labels, chances
+
+
+def _belief(job: Job, outcomes: Sequence[Outcome]) -> Belief:
+    state = State(
+        np.array([outcome.votes for outcome in outcomes], dtype=np.float64),
+        np.array([outcome.evidence for outcome in outcomes], dtype=np.float64),
+    )
+    known = [Known(outcome.item_id, Decimal(1), outcome.prior) for outcome in outcomes]
+    return job.engine.prospect(state, facts_of(job.engine, known)).now
 
 
 def by_votes(votes: Votes, classes: int) -> tuple[list[int], list[float]]:

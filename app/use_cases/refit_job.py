@@ -2,7 +2,7 @@
 
 All answers up to a moment are fitted away from the event loop. What has come meanwhile is learned on top, the workers'
 skills are replaced in one short transaction, and the items page by page in others, each with the answers that have come
-by then. Nobody waits longer than for a page, and no answer is lost: an item holds what was fitted and all answers since.
+by then. Nobody waits longer than for a page, and no answer is lost: an item holds what was fitted and all that came.
 """
 
 import asyncio
@@ -71,9 +71,16 @@ def _rows(
     newcomer = engine.newcomer()
     rows = np.tile(newcomer, (workers, 1)) if otherwise is None else otherwise.copy()
     for place, skill in enumerate(known):
-        if skill is not None and len(skill) == len(newcomer):
-            rows[place] = skill
+        if skill is not None:
+            rows[place] = skill if len(skill) == len(newcomer) else _converted(engine, skill)
     return rows
+
+
+def _converted(engine: Engine, skill: Sequence[float]) -> Array:
+    """A skill that was brought from a job in another stage, in the shape of the one in force."""
+    model, classes = engine.rules.worker_model, len(engine.rules.labels)
+    widths = [len(model.acting(stage, classes).newcomer(classes)) for stage in range(len(model.stages(classes)))]
+    return model.convert(np.array([skill]), widths.index(len(skill)), engine.stage, classes)[0]
 
 
 @dataclass

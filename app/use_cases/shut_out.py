@@ -68,7 +68,9 @@ async def block_guessers(connection: AsyncConnection, job: Job, scores: Sequence
         for score, guesses in zip(suspects, guessing.tolist(), strict=True)
         if guesses
     }
-    return await shut_out(connection, job, blocks) if blocks else job
+    if not blocks:
+        return job
+    return await shut_out(connection, replace(job, blocks=job.blocks + len(blocks)), blocks)
 
 
 def _may_be_tested(score: Score, min_answers: int) -> bool:

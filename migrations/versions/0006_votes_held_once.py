@@ -1,4 +1,4 @@
-"""Hold each vote to a label once, count recounts, and remember whom a requester has pardoned."""
+"""Hold each vote to a label once, count recounts and blocks, and remember pardons and reputations."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -12,13 +12,19 @@ depends_on = None
 def upgrade() -> None:
     op.add_column("item", sa.Column("scored", sa.BigInteger(), server_default=sa.text("0"), nullable=False))
     op.add_column("job", sa.Column("recounts", sa.BigInteger(), server_default=sa.text("0"), nullable=False))
+    op.add_column("job", sa.Column("blocks", sa.BigInteger(), server_default=sa.text("0"), nullable=False))
+    op.add_column("job", sa.Column("reputation", sa.Uuid()))
     op.add_column("worker", sa.Column("pardoned_at", sa.BigInteger()))
+    op.create_index("ix_worker_pending", "worker", ["job_id"], postgresql_where=sa.text("block ? 'pending'"))
     op.execute(  # what was resolved by then, 0005 has held to its label
         "UPDATE item SET scored = job.answers FROM job WHERE item.job_id = job.job_id AND item.state = 'resolved'"
     )
 
 
 def downgrade() -> None:
+    op.drop_index("ix_worker_pending", table_name="worker")
     op.drop_column("worker", "pardoned_at")
+    op.drop_column("job", "reputation")
+    op.drop_column("job", "blocks")
     op.drop_column("job", "recounts")
     op.drop_column("item", "scored")

@@ -19,13 +19,14 @@ from app.use_cases.change_assignment import Return
 from app.use_cases.chores import Chores
 from app.use_cases.desk import Desk
 from app.use_cases.release_expired import SWEEPER, sweep
+from app.use_cases.turns import Turns
 
 POISON = "nul \x00 byte"  # the API refuses such a name; Postgres does, too
 
 
 @pytest.fixture
 def desk(database, clock) -> Desk:
-    return Desk(database, clock, Chores(database, clock))
+    return Desk(database, clock, Chores(database, clock, Turns()))
 
 
 @pytest.fixture
@@ -107,7 +108,7 @@ async def test_who_leaves_before_being_served_takes_nothing(new_job, desk, datab
 async def test_jobs_do_not_wait_for_each_other(new_job, database_url, clock):
     """One job whose row is locked elsewhere holds one connection, however many wait for it; others go on."""
     engine = create_engine(database_url, connections=2)
-    desk = Desk(engine, clock, Chores(engine, clock))
+    desk = Desk(engine, clock, Chores(engine, clock, Turns()))
     stuck, free = await new_job(items=50), await new_job(items=50)
     blocker = await asyncpg.connect(database_url)
     try:
@@ -266,7 +267,10 @@ async def test_at_the_end_of_the_budget_nobody_searches(new_job, database_url, c
     engine = create_engine(database_url, connections=1)
     async with engine.connect() as connection:
         (await connection.get_raw_connection()).driver_connection.add_query_logger(note)
-    given = [await Desk(engine, clock, Chores(engine, clock)).ask(UUID(job.id), Ask(f"w{n}", 1)) for n in range(1, 6)]
+    given = [
+        await Desk(engine, clock, Chores(engine, clock, Turns())).ask(UUID(job.id), Ask(f"w{n}", 1))
+        for n in range(1, 6)
+    ]
     await asyncio.sleep(0)
     await engine.dispose()
     assert {next_.reason.code for next_ in given} == {"budget-exhausted"}

@@ -6,6 +6,7 @@ from pydantic import Field
 
 from app.policy.aggregation.ballots import Ballots, Consensus
 from app.policy.aggregation.base import Aggregation
+from app.policy.aggregation.by_model import ByModel
 from app.policy.aggregation.dawid_skene import DawidSkene
 from app.policy.aggregation.glad import Glad
 from app.policy.aggregation.kos import Kos
@@ -13,12 +14,15 @@ from app.policy.aggregation.majority import Majority
 from app.policy.aggregation.one_coin import OneCoin
 from app.policy.aggregation.weighted import Weighted
 
-AnyAggregation = Annotated[Majority | Weighted | OneCoin | DawidSkene | Glad | Kos, Field(discriminator="kind")]
+AnyAggregation = Annotated[
+    ByModel | Majority | Weighted | OneCoin | DawidSkene | Glad | Kos, Field(discriminator="kind")
+]
 
 __all__ = [
     "Aggregation",
     "AnyAggregation",
     "Ballots",
+    "ByModel",
     "Consensus",
     "DawidSkene",
     "Glad",

@@ -1,0 +1,210 @@
+"""All answers fitted anew: by itself as they come in, or when asked to, while the job goes on."""
+
+import asyncio
+import random
+
+import pytest
+from sqlalchemy import text
+
+LABELS = ("cat", "dog")
+
+
+async def all_answers(job, items: int, accuracy: dict[str, float], seed: int = 1) -> dict[str, str]:
+    """Everybody answers everything, right as often as they are; gives the truths."""
+    rng = random.Random(seed)  # noqa: S311  a crowd is no secret
+    truth = {f"i{n}": rng.choice(LABELS) for n in range(1, items + 1)}
+    votes = [
+        {"item": item, "worker": worker, "label": right if rng.random() < skill else LABELS[right == "cat"]}
+        for item, right in truth.items()
+        for worker, skill in accuracy.items()
+    ]
+    for start in range(0, len(votes), 1000):
+        response = await job.http.post(f"{job.path}/answers", json={"answers": votes[start : start + 1000]})
+        assert response.status_code == 200
+    return truth
+
+
+async def finished(job, path: str) -> dict:
+    for _ in range(600):
+        operation = (await job.http.get(path)).json()
+        if operation["state"] in {"done", "failed"}:
+            return operation
+        await asyncio.sleep(0.02)
+    raise AssertionError(operation)
+
+
+async def refit(job) -> dict:
+    response = await job.http.post(f"{job.path}/refit")
+    assert response.status_code == 202, response.text
+    assert response.headers["location"] == f"{job.path}/operations/{response.json()['id']}"
+    return await finished(job, response.headers["location"])
+
+
+COUNT = {"requirement": {"kind": "count", "labels": 6}, "max_votes_per_label": None}
+CROWD = {"good": 0.95, "fine": 0.85, "fair": 0.75, "guess": 0.5, "coin": 0.5, "liar": 0.1}
+
+
+@pytest.mark.parametrize("kind", ["auto", "one-coin", "two-coin", "confusion"])
+async def test_a_refit_finds_out_who_is_good(new_job, kind):
+    """After it, the good are known from the guessers, the liar is known as one, and labels follow the good."""
+    job = await new_job(items=150, worker_model={"kind": kind}, refit=None, **COUNT)
+    truth = await all_answers(job, 150, CROWD)
+    outcome = await refit(job)
+    assert outcome["state"] == "done", outcome
+    assert outcome["progress"] == 1
+    assert outcome["outcome"]["answers"] == 900
+    skill = {
+        one["worker"]: one["skill"]["estimate"] for one in (await job.http.get(f"{job.path}/workers")).json()["workers"]
+    }
+    assert skill["good"] > skill["fair"] > max(skill["guess"], skill["coin"]) + 0.1
+    assert skill["liar"] < 0.25
+    right = sum(result["label"] == truth[result["item"]] for result in await job.results(limit=1000))
+    assert right >= 0.95 * 150  # a majority of these six is right in about 86 %
+
+
+async def test_it_comes_by_itself_and_at_growing_intervals(new_job):
+    """At 20 answers, then 20 more, then by half as many again; those who bring it about wait for it."""
+    job = await new_job(items=60, refit={"first": 20, "growth": 0.5}, **COUNT)
+    assert (await job.status())["next_refit_at"] == 20
+    dues = []
+    for number in range(1, 61):
+        for worker in ("a", "b"):
+            await job.answer(f"i{number}", worker, "cat")
+            dues.append((await job.status())["next_refit_at"])
+    assert sorted(set(dues)) == [20, 40, 60, 90, 135]
+    operations = (await job.http.get(f"{job.path}/operations")).json()["operations"]
+    assert [one["outcome"]["answers"] for one in operations] == [90, 60, 40, 20]
+    assert {one["state"] for one in operations} == {"done"}
+
+
+async def test_none_comes_where_none_is_wanted(new_job):
+    job = await new_job(items=50, refit=None, **COUNT)
+    await all_answers(job, 50, CROWD)
+    assert (await job.status())["next_refit_at"] is None
+    assert (await job.http.get(f"{job.path}/operations")).json()["operations"] == []
+
+
+async def test_a_model_that_fits_nothing_is_told_again(new_job):
+    """Votes stay votes: a refit of plain counts changes nothing."""
+    job = await new_job(items=20, worker_model={"kind": "anonymous"}, **COUNT)
+    await all_answers(job, 20, CROWD)
+    before = [(await job.http.get(f"{job.path}/items/i{n}")).json() for n in range(1, 21)]
+    assert (await refit(job))["state"] == "done"
+    assert [(await job.http.get(f"{job.path}/items/i{n}")).json() for n in range(1, 21)] == before
+
+
+async def test_verdicts_stand_unless_the_job_lets_a_refit_reopen_them(new_job):
+    """Guessers agreed on items that no longer seem certain: they stay closed by default, and reopen where allowed."""
+    states = {}
+    for reopen in (False, True):
+        settings = {"requirement": {"kind": "posterior", "min_probability": 0.9}, "worker_model": {"kind": "confusion"}}
+        job = await new_job(items=200, refit={"first": 100_000, "reopen": reopen}, **settings)
+        await all_answers(job, 200, dict.fromkeys(["p", "q", "r", "s"], 0.5), seed=3)
+        before = (await job.status())["items"]
+        assert (await refit(job))["state"] == "done"
+        states[reopen] = (before["resolved"], (await job.status())["items"]["resolved"])
+    assert states[False][1] >= states[False][0] > 50
+    assert states[True][1] < states[True][0]
+
+
+async def test_answers_that_come_meanwhile_are_kept(new_job, database):
+    """While refits follow each other, a crowd goes on: in the end votes and money are those of the answers."""
+    job = await new_job(items=300, budget="5000", refit={"first": 10_000}, worker_model={"kind": "auto"}, **COUNT)
+    busy = True
+
+    async def work(number: int) -> None:
+        while (ask := await job.next(f"w{number}", count=3))["status"] == "continue":
+            for one in ask["assignments"]:
+                await job.answer(one["item"], f"w{number}", LABELS[(int(one["item"][1:]) * (number + 1)) % 7 < 3])
+
+    async def refit_again() -> int:
+        rounds = 0
+        while busy:
+            assert (await refit(job))["state"] == "done"
+            rounds += 1
+        return rounds
+
+    refitting = asyncio.create_task(refit_again())
+    await asyncio.gather(*(work(number) for number in range(8)))
+    busy = False
+    assert await refitting >= 2
+    async with database.connect() as connection:
+        wrong = await connection.execute(
+            text(
+                "SELECT key FROM item i WHERE job_id = :job AND (SELECT sum(v) FROM unnest(votes) v) <> "
+                "(SELECT count(*) FROM answer a WHERE a.job_id = i.job_id AND a.item_id = i.item_id AND counted)"
+            ),
+            {"job": job.id},
+        )
+        assert wrong.all() == []
+        counted = await connection.execute(
+            text(
+                "SELECT j.spent, sum(a.cost), j.reserved, j.resolved, "
+                "(SELECT count(*) FROM item i WHERE i.job_id = j.job_id AND i.state = 'resolved') "
+                "FROM job j JOIN answer a USING (job_id) WHERE job_id = :job GROUP BY j.job_id"
+            ),
+            {"job": job.id},
+        )
+        spent, paid, reserved, resolved, found = counted.one()
+    assert (spent, reserved, resolved) == (paid, 0, found)
+
+
+async def test_the_simplest_model_gives_way_when_the_answers_show_more(new_job):
+    """Two workers see cats everywhere, two see dogs: two coins per worker foretell that, one does not."""
+    job = await new_job(items=300, refit=None, **COUNT)
+    assert (await job.status())["worker_model_in_force"]["kind"] == "one-coin"
+    rng = random.Random(5)  # noqa: S311
+    truth = {f"i{n}": rng.choice(LABELS) for n in range(1, 301)}
+    says_cat = {worker: (0.97, 0.5) if number % 2 else (0.5, 0.03) for number, worker in enumerate("abcdef")}
+    votes = [
+        {"item": item, "worker": worker, "label": "cat" if rng.random() < chances[right == "dog"] else "dog"}
+        for item, right in truth.items()
+        for worker, chances in says_cat.items()
+    ]
+    for start in range(0, len(votes), 1000):
+        await job.http.post(f"{job.path}/answers", json={"answers": votes[start : start + 1000]})
+    outcome = await refit(job)
+    assert outcome["outcome"]["worker_model"] == "two-coin"
+    in_force = (await job.status())["worker_model_in_force"]
+    assert in_force["kind"] == "two-coin"
+    assert in_force["reason"]["code"] == "foretells-better"
+    assert in_force["held_out"]["two-coin"] > in_force["held_out"]["one-coin"]
+    right = sum(result["label"] == truth[result["item"]] for result in await job.results(limit=1000))
+    assert right >= 0.9 * 300
+    assert (await job.next("newcomer"))["status"] in {"continue", "stop"}
+    assert (await refit(job))["outcome"]["worker_model"] == "two-coin"
+
+
+async def test_an_unknown_operation_is_a_404(new_job):
+    job = await new_job()
+    for name in ("1", "none", "9" * 30):
+        response = await job.http.get(f"{job.path}/operations/{name}")
+        assert (response.status_code, response.json()["code"]) == (404, "operation-unknown")
+    assert (await job.http.post("/v1/jobs/none/refit")).status_code == 404
+
+
+async def test_a_refit_that_waits_is_not_doubled(new_job):
+    """Two who ask at once get the same one, or two that follow each other; an empty job is done at once."""
+    job = await new_job()
+    asked = await asyncio.gather(*(job.http.post(f"{job.path}/refit") for _ in range(8)))
+    numbers = {response.json()["id"] for response in asked}
+    assert len(numbers) <= 3
+    for number in numbers:
+        assert (await finished(job, f"{job.path}/operations/{number}"))["state"] == "done"
+
+
+async def test_what_a_crash_has_left_behind_is_taken_up_again(new_job, app, database):
+    """An operation that says it is running, though nobody runs it, is found by the sweep and finished."""
+    job = await new_job(items=20, refit=None, **COUNT)
+    await all_answers(job, 20, CROWD)
+    async with database.begin() as connection:
+        await connection.execute(
+            text(
+                "INSERT INTO operation (job_id, operation_id, kind, state, progress, created_at) "
+                "VALUES (:job, 1, 'refit', 'running', 0.4, now())"
+            ),
+            {"job": job.id},
+        )
+        await connection.execute(text("UPDATE job SET operations = 1 WHERE job_id = :job"), {"job": job.id})
+    await app.state.chores.sweep()
+    assert (await finished(job, f"{job.path}/operations/1"))["state"] == "done"
