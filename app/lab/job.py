@@ -47,6 +47,7 @@ class Job:
         self.agreed = np.zeros(workers)  # (workers,) votes that agree with the label of an item that is decided
         self.decided = np.zeros(workers)  # (workers,) votes on items whose label would lead without them
         self.spent = 0.0
+        self.given = 0  # answers
         self.ballots: list[list[Ballot]] = [[] for _ in facts.cost]
         self.answered: list[list[int]] = [[] for _ in range(workers)]  # the items that each worker has answered
         first = engine.judge(self._rows.all(), facts)
@@ -80,6 +81,7 @@ class Job:
             raise ValueError("answers that teach about the same worker are taken one after the other")
         self.skill[worker] = skill
         self._rows.put(item, after)
+        self.given += len(item)
         self.spent += float((facts.cost * self.price[worker]).sum())
         counted = after.votes.sum(axis=1) > before.votes.sum(axis=1)
         for i, *ballot in zip(item.tolist(), worker.tolist(), label.tolist(), counted.tolist(), strict=True):
@@ -137,8 +139,9 @@ class Job:
         workers = np.flatnonzero(free)
         if not len(workers):
             return None
-        seed = self.engine.rules.seed
-        return int(workers[choice.choose(self.agreed[workers], self.decided[workers], self.number[workers], seed)])
+        seed, turn = self.engine.rules.seed, self.given + 1
+        record = self.agreed[workers], self.decided[workers], self.number[workers]
+        return int(workers[choice.choose(*record, seed, turn)])
 
     def _refuse_a_second_answer(self, item: IntArray, worker: IntArray) -> None:
         if len(np.unique(item)) < len(item):

@@ -46,7 +46,7 @@ def chance_and_needs(prospect: Prospect, requirement: Requirement) -> tuple[Arra
     rows = np.arange(len(counts))
     leader, runner_up = two_strongest(counts)
     a, b = counts[rows, leader], counts[rows, runner_up]
-    shortfalls = requirement.shortfalls(prospect)
+    shortfalls = prospect.once(id(requirement), requirement.shortfalls)
     r_leader = a + b + shortfalls[rows, leader]
     r_runner_up = a + b + shortfalls[rows, runner_up]
     leader_wins = np.where(a > b, a / (a + b) + b / r_leader, 0.5)

@@ -1,5 +1,6 @@
 """An item as it is, and as it would be after one more answer."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -44,6 +45,16 @@ class Prospect:
     def chances(self) -> Array:
         """How likely the next answer is each class, shape (items, classes)."""
         return self.model.chances(self.now, self.skill)
+
+    def once(self, name: object, compute: "Callable[[Prospect], Array]") -> Array:
+        """What was computed of this prospect under that name before, or is now."""
+        if name not in self._computed:
+            self._computed[name] = compute(self)
+        return self._computed[name]
+
+    @cached_property
+    def _computed(self) -> dict[object, Array]:
+        return {}
 
     def after(self, label: npt.NDArray[np.intp]) -> "Prospect":
         """The same items once item i has been answered with `label[i]` by the worker of this prospect."""

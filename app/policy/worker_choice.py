@@ -71,12 +71,12 @@ class WorkerChoice(Member, ABC):
     def merit(self, team: Team) -> Array:
         """How much each worker is wanted, shape (workers,); nobody is wanted for whom there is no item."""
 
-    def choose_from(self, team: Team, seed: int) -> int | None:
-        """The position of the worker to ask; ties are drawn by the seed, anew with every decided answer."""
+    def choose_from(self, team: Team, seed: int, turn: int) -> int | None:
+        """The position of the worker to ask; ties are drawn by the seed, anew with every turn."""
         merit = np.where(np.isneginf(team.best), -np.inf, significant(self.merit(team)))
         if not merit.size or np.isneginf(merit.max()):
             return None
-        return int(_drawn_from_the_best(merit, scramble(seed, team.number, team.decided.astype(np.int64))))
+        return int(_drawn_from_the_best(merit, scramble(seed, team.number, np.full_like(team.number, turn))))
 
 
 class Pull(WorkerChoice):
@@ -93,7 +93,8 @@ class UpperConfidence(WorkerChoice):
     """The worker with the highest index t+/t + 1/sqrt(t) (Abraham et al., SIGIR 2016, section 7).
 
     t counts the worker's answers on items already decided, t+ those that agree with the decision. A new worker has
-    the index 2, which a worker with 1 of 1 shares; ties are drawn by the job's seed, anew with every t.
+    the index 2, which a worker with 1 of 1 shares; ties are drawn by the job's seed, anew with every turn: an index
+    that nothing moves, for no item is ever decided by others, must not give everything to one.
 
     >>> UpperConfidence().index(np.array([0.0, 1.0, 3.0, 0.0]), np.array([0.0, 1.0, 4.0, 1.0])).tolist()
     [2.0, 2.0, 1.25, 1.0]
@@ -120,10 +121,10 @@ class UpperConfidence(WorkerChoice):
         """
         return np.asarray(np.maximum(2 * self.index(agreed, decided) - 1, 0.0) ** 2 / np.maximum(price, _FREE))
 
-    def choose(self, agreed: Array, decided: Array, numbers: IntArray, seed: int) -> int:
+    def choose(self, agreed: Array, decided: Array, numbers: IntArray, seed: int, turn: int = 0) -> int:
         """The position of the worker to ask where all cost the same."""
         index = significant(self.index(agreed, decided))
-        return int(_drawn_from_the_best(index, scramble(seed, numbers, decided.astype(np.int64))))
+        return int(_drawn_from_the_best(index, scramble(seed, numbers, np.full_like(numbers, turn))))
 
 
 class Pair(WorkerChoice):

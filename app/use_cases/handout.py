@@ -104,12 +104,16 @@ class Handout:
             found = {name: await self._offer(buyer) for name, buyer in buyers.items()}
             offers = {name: offer for name, offer in found.items() if offer is not None}
             free = list(offers)
-        while (place := choice.choose_from(self._team(free, offers), self.job.rules.seed)) is not None:
+        while (place := self._chosen(free, offers)) is not None:
             name = free.pop(place)
             offer = offers.get(name) or await self._offer(buyers[name])
             if offer is not None:
                 return await self._lease(offer, buyers[name])
         return None
+
+    def _chosen(self, names: Sequence[str], offers: Mapping[str, Offer]) -> int | None:
+        rules = self.job.rules
+        return rules.worker_choice.choose_from(self._team(names, offers), rules.seed, self._next_number)
 
     def _team(self, names: Sequence[str], offers: Mapping[str, Offer]) -> Team:
         known = [self.known(name) for name in names]

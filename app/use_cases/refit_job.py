@@ -80,7 +80,8 @@ def _converted(engine: Engine, skill: Sequence[float]) -> Array:
     """A skill that was brought from a job in another stage, in the shape of the one in force."""
     model, classes = engine.rules.worker_model, len(engine.rules.labels)
     widths = [len(model.acting(stage, classes).newcomer(classes)) for stage in range(len(model.stages(classes)))]
-    return model.convert(np.array([skill]), widths.index(len(skill)), engine.stage, classes)[0]
+    converted: Array = model.convert(np.array([skill]), widths.index(len(skill)), engine.stage, classes)[0]
+    return converted
 
 
 @dataclass

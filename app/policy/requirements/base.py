@@ -57,7 +57,8 @@ class Requirement(Member, ABC):
         No way there is shorter than giving every vote to one class: for each member, moving a vote from another
         class to the one that leads in the end never breaks what holds.
         """
-        return np.where(self.satisfied(prospect.now), 0.0, np.maximum(self.shortfalls(prospect).min(axis=1), 1.0))
+        fewest = prospect.once(id(self), self.shortfalls).min(axis=1)
+        return np.where(self.satisfied(prospect.now), 0.0, np.maximum(fewest, 1.0))
 
     def answers_to_come(self, prospect: Prospect) -> Array:
         """How many further answers to expect, shape (items,): the shortfall, where no better estimate is known."""

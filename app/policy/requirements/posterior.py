@@ -14,6 +14,8 @@ from app.policy.requirements.base import HORIZON, Requirement
 from app.policy.shares import strongest_other
 
 _BINARY = 2  # two classes have a closed form
+_SURE = 1 - 2**-53  # the largest chance that leaves something to take the logarithm of
+_STEP = 1e-9  # of a vote, or of log-odds: what rounding may take away from a bar that is met exactly
 _ROUNDING = 1e-9  # of what may be missing to certainty: 57/64 does reach 0.890625
 
 
@@ -40,7 +42,10 @@ class Posterior(Requirement):
     def shortfalls(self, prospect: Prospect) -> Array:
         """By formula, for two classes and counted votes: 1 - P(theta >= 1/2) = I_{1/2}(own, other)."""
         alpha = prospect.now.alpha
-        if not prospect.only_counts or prospect.now.probability is not None:
+        if prospect.now.probability is not None:
+            gain = prospect.model.gain(prospect.skill, alpha.shape[1])
+            return super().shortfalls(prospect) if gain is None else self._by_log_odds(prospect.now.probability, gain)
+        if not prospect.only_counts:
             return super().shortfalls(prospect)
         if alpha.shape[1] == _BINARY:
             return np.maximum(np.ceil(votes_that_outweigh(strongest_other(alpha), self._doubt) - alpha), 0.0)
@@ -57,6 +62,13 @@ class Posterior(Requirement):
             f"the likeliest label is right with {belief.certainty[item]:.4g}, "
             f"{'which reaches' if met else 'short of'} {self.min_probability:g}",
         )
+
+    def _by_log_odds(self, probability: Array, gain: Array) -> Array:
+        """Votes until log-odds that grow by `gain` with each of them reach those of the minimum; both (items, classes)."""
+        certain = np.clip(probability, np.finfo(float).tiny, 1.0)
+        missing = np.log((1 - self._doubt) / self._doubt) - np.log(certain) + np.log1p(-np.minimum(certain, _SURE))
+        steps = np.ceil(np.divide(missing, gain, out=np.full_like(missing, HORIZON), where=gain > 0) - _STEP)
+        return np.where(missing <= _STEP, 0.0, np.clip(steps, 0.0, HORIZON))
 
     @property
     def _doubt(self) -> float:

@@ -77,6 +77,13 @@ class WorkerModel(Member, ABC):
         """The state alone after that answer: for looking ahead, where nobody asks what the worker would learn."""
         return self.learn(state, facts, skill, label)[0]
 
+    def gain(self, skill: Array, classes: int) -> Array | None:  # noqa: ARG002  most cannot say
+        """The log-odds that an answer c adds to class c against any other one, shape (items, classes).
+
+        None where it is not the same against all others, or not the same for every further answer.
+        """
+        return None
+
     def score(self, skill: Array, agreed: Mask) -> Array:  # noqa: ARG002  most models learn at the vote
         """Skill once an item is finished that the worker of row i answered, agreed[i]: with the final label.
 

@@ -10,6 +10,8 @@ from app.policy.shares import Index
 from app.policy.workers.latent_truth import LatentTruth, without
 from app.policy.workers.skill_rows import expected
 
+_ALIKE = 1e-12  # chances that are equal on paper
+
 
 class Confusion(LatentTruth):
     """Bayes by confusion matrices with Dirichlet rows (Dawid and Skene 1979; Liu and Wang, ICML 2012), online.
@@ -49,6 +51,15 @@ class Confusion(LatentTruth):
 
     def chances(self, belief: Belief, skill: Array) -> Array:
         return np.asarray(np.einsum("ij,ijk->ik", belief.posterior, expected(self.dirichlets(skill))))
+
+    def gain(self, skill: Array, classes: int) -> Array | None:
+        rows = expected(self.dirichlets(skill))  # (items, true class, answer)
+        each = np.arange(classes)
+        right, wrong = rows[:, each, each], rows.copy()
+        wrong[:, each, each] = -np.inf
+        most = wrong.max(axis=1)
+        wrong[:, each, each] = np.inf
+        return np.log(right / most) if (most - wrong.min(axis=1) <= _ALIKE * most).all() else None
 
     def fitting(self, chance: Array, worker: Index, label: Index, classes: int) -> Array:  # noqa: ARG002  as many as rows
         return np.asarray(chance[worker, :, label])

@@ -31,6 +31,10 @@ class ErrorRate(LatentTruth):
         right, wrong = _of_one_class(expected(skill), belief.votes.shape[1])
         return np.asarray(right * belief.posterior + wrong * (1 - belief.posterior))
 
+    def gain(self, skill: Array, classes: int) -> Array:
+        right, wrong = _of_one_class(expected(skill), classes)
+        return np.broadcast_to(np.log(right / wrong), (len(skill), classes))
+
     def fitting(self, chance: Array, worker: Index, label: Index, classes: int) -> Array:
         right, wrong = _of_one_class(chance[worker, 0], classes)
         return np.where(label[:, None] == np.arange(classes), right, wrong)
