@@ -1,8 +1,9 @@
 """Whatever is sent, the service answers as its OpenAPI document says.
 
 Schemathesis makes the requests from the document: its examples, its limits and what lies just beyond them, and chance.
-Three of its checks hold for some operations only, see SHADOWED, LENIENT and EXACT. Left out are those about authentication, which
-the service does not have, and those that follow a resource through several requests, which other tests do.
+Three of its checks hold for some operations only, see SHADOWED, LENIENT and EXACT. Left out are those about
+authentication, which the service does not have, and those that follow a resource through several requests, which other
+tests do.
 SUFFICE_EXAMPLES=300 looks ten times as deep.
 """
 
