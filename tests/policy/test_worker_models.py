@@ -8,7 +8,7 @@ from pydantic import ValidationError
 from scipy import optimize, stats
 
 from app.policy.belief import Facts, State
-from app.policy.workers import Anonymous, Confusion, OneCoin, SpamFilter, Tiers, Weighted
+from app.policy.workers import Anonymous, Auto, Confusion, OneCoin, SpamFilter, Tiers, TwoCoin, Weighted
 from app.policy.workers.spam_filter import chance_of_a_coin
 from app.policy.workers.weighted import likeliest_share, weighted_counts
 
@@ -195,3 +195,24 @@ def test_a_certain_prior_can_still_be_corrected():
     for _ in range(12):
         state, _ = model.learn(state, facts, model.newcomer(2)[None], np.array([1]))
     assert model.read(state, facts).leader[0] == 1
+
+
+@pytest.mark.parametrize(
+    ("model", "classes"),
+    [(TwoCoin(), 2), *((model, classes) for model in (OneCoin(), Confusion(), Auto()) for classes in (2, 3, 12))],
+    ids=lambda value: getattr(value, "kind", value),
+)
+def test_an_answer_teaches_to_the_last_bit_what_it_teaches_alone(model, classes):
+    """Whatever rows stand beside it: a job that is told again must come out the same."""
+    rng, items = np.random.default_rng(classes), 33
+    facts = Facts.plain(items)
+    state, skill = model.start(facts, classes), rng.uniform(0.5, 9, (items, model.newcomer(classes).size))
+    for _ in range(3):
+        label = rng.integers(classes, size=items)
+        before, known = state, skill
+        state, skill = model.learn(before, facts, known, label)
+        for i in range(items):
+            one = State(before.votes[[i]], before.evidence[[i]])
+            alone, learned = model.learn(one, Facts.plain(1), known[[i]], label[[i]])
+            assert (alone.evidence[0] == state.evidence[i]).all()
+            assert (learned[0] == skill[i]).all()

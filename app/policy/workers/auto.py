@@ -41,8 +41,9 @@ class Auto(ErrorRate):
     answer was; its error is that of sums by worker. Falling back needs the same margin, so chance alone does not make
     it flip. By itself the model is its first stage; `acting` is the one in force.
 
-    With the margin of 4, bluebirds (8.7 errors; accuracy .898 for .722) and adult2 (25) move, and RTE (3.3; .929 for
-    .925) and TEMP (2.9; .942 for .939) stay; a margin of 2 moves all four.
+    With the margin of 4, bluebirds (8.6 errors; accuracy .898 for .722) and adult2 (28; .790 for .763) move, and RTE
+    (3.2; .930 for .925) and TEMP (2.9; .942 for .939) stay. A margin of 2 moves all four, but none of 60 simulated
+    crowds whose workers have one accuracy each (1.7 at most).
 
     >>> Auto().stages(2), Auto().stages(5), Auto().stages(101)
     (('one-coin', 'two-coin'), ('one-coin', 'confusion'), ('one-coin',))

@@ -4,11 +4,10 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from app.policy.aggregation.ballots import Ballots
-from app.policy.aggregation.incidence import Incidence, by_worker_and_label
+from app.policy.aggregation.ballots import Ballots, sum_by
 from app.policy.belief import Array, Belief, Facts  # noqa: F401  the doctest has facts
 from app.policy.shares import Index
-from app.policy.workers.latent_truth import LatentTruth
+from app.policy.workers.latent_truth import LatentTruth, without
 from app.policy.workers.skill_rows import expected
 
 
@@ -21,7 +20,7 @@ class Confusion(LatentTruth):
     probability pi_jk, a Dirichlet row whose parameters start with prior[0] on the diagonal and prior[1] spread
     evenly over the other classes. After the answer k: p_j <- p_j E[pi_jk] / sum, then every row j counts one more k,
     to the extent p_j of the new p. A skill is the matrix of parameters, row after row. Since rows change with every
-    answer, the order of the answers matters a little; a refit is the mean field of all answers, in which it does not.
+    answer, the order of the answers matters a little; in a refit it does not.
 
     >>> model, facts = Confusion(), Facts.plain(1)
     >>> state, _ = model.learn(model.start(facts, 2), facts, model.newcomer(2)[None], np.array([1]))
@@ -60,12 +59,22 @@ class Confusion(LatentTruth):
         counts[np.arange(items), :, label] = probability
         return self.packed(counts)
 
-    def incidence(self, ballots: Ballots) -> Incidence:
-        return by_worker_and_label(ballots)
+    def log_likelihoods(self, skill: Array, posterior: Array, ballots: Ballots) -> Array:
+        rows, cell = self.dirichlets(skill), _cell(ballots)
+        found = []
+        for truth, chance in enumerate(np.ascontiguousarray(posterior.T)):  # one by one: many classes, little memory
+            own = chance[ballots.item]
+            fitting = without(rows[:, truth].ravel()[cell], own)
+            total = without(rows[:, truth].sum(axis=1)[ballots.worker], own)
+            found.append(sum_by(ballots.item, np.log(fitting / total), ballots.items))
+        return np.stack(found, axis=1)
 
-    def log_likelihoods(self, given: Incidence, log_chance: Array, ballots: Ballots) -> Array:
-        return np.asarray(given @ log_chance.transpose(0, 2, 1).reshape(-1, ballots.classes))
+    def expected_counts(self, posterior: Array, ballots: Ballots) -> Array:
+        cell, cells = _cell(ballots), ballots.workers * ballots.classes
+        rows = [sum_by(cell, of_truth[ballots.item], cells) for of_truth in np.ascontiguousarray(posterior.T)]
+        return self.packed(np.stack(rows, axis=1).reshape(ballots.workers, ballots.classes, -1).transpose(0, 2, 1))
 
-    def expected_counts(self, given: Incidence, posterior: Array, ballots: Ballots) -> Array:
-        by_label = np.asarray(given.T @ posterior).reshape(ballots.workers, ballots.classes, ballots.classes)
-        return self.packed(by_label.transpose(0, 2, 1))
+
+def _cell(ballots: Ballots) -> Index:
+    """The place of each answer in a flat (workers, labels) array, shape (answers,)."""
+    return ballots.worker * ballots.classes + ballots.label

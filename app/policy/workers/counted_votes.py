@@ -9,7 +9,7 @@ from app.policy.aggregation.ballots import UNKNOWN
 from app.policy.belief import Array, Belief, Facts, State
 from app.policy.workers.base import WorkerModel
 
-_CERTAIN = 1e12  # votes for a known truth: who errs on it has erred, even if right 999,999 times in a million
+_CERTAIN = 1e15  # votes for a known truth: who errs on it has erred in full, even if right 9,999 times in 10,000
 
 PriorWeight = Annotated[
     float, Field(ge=0, le=1000, description="How many votes an item's own prior is worth, where it has one")

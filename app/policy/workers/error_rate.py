@@ -2,11 +2,10 @@
 
 import numpy as np
 
-from app.policy.aggregation.ballots import Ballots
-from app.policy.aggregation.incidence import Incidence, by_worker
+from app.policy.aggregation.ballots import Ballots, sum_by
 from app.policy.belief import Array, Belief
 from app.policy.shares import Index
-from app.policy.workers.latent_truth import LatentTruth
+from app.policy.workers.latent_truth import LatentTruth, without
 from app.policy.workers.skill_rows import expected
 
 
@@ -40,18 +39,16 @@ class ErrorRate(LatentTruth):
         right = probability[np.arange(len(label)), label]
         return np.stack([right, 1 - right], axis=1)
 
-    def incidence(self, ballots: Ballots) -> Incidence:
-        return by_worker(ballots)
+    def log_likelihoods(self, skill: Array, posterior: Array, ballots: Ballots) -> Array:
+        own = posterior.ravel()[ballots.cell]
+        right, wrong = (without(skill[ballots.worker, each], part) for each, part in enumerate((own, 1 - own)))
+        log_right, log_wrong = np.log(right / (right + wrong)), np.log(wrong / (right + wrong) / (ballots.classes - 1))
+        # Every answer counts as wrong under each class; those for the class are put right.
+        of_label = sum_by(ballots.cell, log_right - log_wrong, posterior.size).reshape(posterior.shape)
+        return np.asarray(of_label + sum_by(ballots.item, log_wrong, ballots.items)[:, None])
 
-    def log_likelihoods(self, given: Incidence, log_chance: Array, ballots: Ballots) -> Array:
-        log_right, log_wrong = log_chance[:, 0, 0], log_chance[:, 0, 1] - np.log(ballots.classes - 1)
-        of_label = (given @ (log_right - log_wrong)).reshape(ballots.items, ballots.classes)
-        # Every answer counts as wrong under each class; those for the class are put right by the line above.
-        return np.asarray(of_label + np.bincount(ballots.item, log_wrong[ballots.worker], ballots.items)[:, None])
-
-    def expected_counts(self, given: Incidence, posterior: Array, ballots: Ballots) -> Array:
-        right = np.asarray(given.T @ posterior.ravel())
-        return np.stack([right, np.bincount(ballots.worker, minlength=ballots.workers) - right], axis=1)
+    def expected_counts(self, posterior: Array, ballots: Ballots) -> Array:
+        return ballots.right_and_wrong(posterior)
 
 
 def _of_one_class(chance: Array, classes: int) -> tuple[Array, Array]:

@@ -1,16 +1,12 @@
 """Every item has one true class, and workers name it or err: what models of that kind share."""
 
 from abc import abstractmethod
-from dataclasses import replace
 from functools import reduce
 
 import numpy as np
 import numpy.typing as npt
-from scipy import special
 
-from app.policy.aggregation.ascent import climb, posterior_and_evidence
 from app.policy.aggregation.ballots import UNKNOWN, Ballots
-from app.policy.aggregation.incidence import Incidence
 from app.policy.belief import Array, Belief, Facts, State
 from app.policy.shares import Index
 from app.policy.workers.base import Refitted, SkillPrior, one_more_vote, with_gold
@@ -18,8 +14,9 @@ from app.policy.workers.skill_rows import SkillRows, expected
 
 _LEAST_PRIOR = 1e-6  # a prior of exactly 0 could never be corrected by any number of answers
 _IMPOSSIBLE = -1e9  # the logarithm of a chance that no number of answers ever lifts, and still a finite number
+_LEAST_COUNT = 1e-12
 _MOST_ITERATIONS = 100
-_SMALLEST_GAIN = 1e-6  # of the bound, per answer
+_STANDSTILL = 1e-5  # of a class's probability, on average over the items
 
 
 class LatentTruth(SkillRows):
@@ -28,14 +25,17 @@ class LatentTruth(SkillRows):
         p_c <- p_c E P(answer | truth c, worker) / sum;    then each row c of the worker counts the answer p_c times.
 
     The evidence is log p, from the item's own prior or uniform; where the truth is known, certainty. A skill holds the
-    parameters of Dirichlet rows. `refit` is the mean field of the same model (Liu, Peng and Ihler, NIPS 2012; Kim and
-    Ghahramani, AISTATS 2012): it alternates
+    parameters of Dirichlet rows. `refit` alternates, from the shares of the votes on,
 
-        log p_ic = log prior_ic + sum over answers (i, j, l) of E log P(l | c, j) + const,
-        rows of j = prior of j + expected counts under p,
+        log p_ic = log prior_ic + sum over answers (i, j, l) of log E P(l | c, j without this answer) + const,
+        rows of j = prior of j + expected counts under p
 
-    from the shares of the votes on until the lower bound of the answers' log-likelihood stands still. Classes are taken
-    to be equally common but for the items' own priors: estimated shares run away with a biased crowd.
+    until p moves by no more than 1e-5 on average: collapsed variational Bayes of order zero (Asuncion et al., UAI
+    2009). So the only answer of a worker tells in a fit what it tells online. The mean field with E log P (Liu, Peng
+    and Ihler, NIPS 2012) is as accurate but surer than it should be: with three answers per item on RTE (five draws)
+    and confusion matrices its log-loss is .368 for .345, and one answer of a newcomer, who is expected to be right with
+    .8, gives .86. Classes are taken to be equally common but for the items' own priors: estimated shares run away with
+    a biased crowd.
     """
 
     prior: SkillPrior = (4.0, 1.0)
@@ -49,15 +49,15 @@ class LatentTruth(SkillRows):
         """What label[i] adds to its worker's skill where the true class has this probability; (items, parameters)."""
 
     @abstractmethod
-    def incidence(self, ballots: Ballots) -> Incidence:
-        """The answers as the matrix that the two sums below need."""
+    def log_likelihoods(self, skill: Array, posterior: Array, ballots: Ballots) -> Array:
+        """The log-chance of each item's answers under each class, shape (items, classes).
+
+        Each answer is judged by its worker's skill, shape (workers, parameters), without what it has itself
+        contributed to it under this posterior.
+        """
 
     @abstractmethod
-    def log_likelihoods(self, given: Incidence, log_chance: Array, ballots: Ballots) -> Array:
-        """The sum of log_chance, shaped as `dirichlets`, over the answers of each item; shape (items, classes)."""
-
-    @abstractmethod
-    def expected_counts(self, given: Incidence, posterior: Array, ballots: Ballots) -> Array:
+    def expected_counts(self, posterior: Array, ballots: Ballots) -> Array:
         """What all answers add to their workers' skills under this posterior, shape (workers, parameters)."""
 
     def start(self, facts: Facts, classes: int) -> State:
@@ -82,50 +82,24 @@ class LatentTruth(SkillRows):
         after = self.answered(state, facts, skill, label)
         return after, skill + self.counted(np.exp(after.evidence), label)
 
-    def refit(self, ballots: Ballots, facts: Facts, skill: Array, prior: Array) -> Refitted:  # noqa: ARG002  answers decide
+    def refit(self, ballots: Ballots, facts: Facts, skill: Array, prior: Array) -> Refitted:
         facts = with_gold(facts, ballots)
-        given, before = self.incidence(ballots), self.start(facts, ballots.classes).evidence
-        known = replace(ballots, gold=facts.gold)
-
-        def joint(skill: Array) -> Array:
-            return before + self.log_likelihoods(given, expected_log(self.dirichlets(skill)), ballots)
-
-        def e_step(skill: Array) -> tuple[Array, float]:
-            posterior, evidence = posterior_and_evidence(joint(skill), known)
-            return posterior, evidence - divergence(self.dirichlets(skill), self.dirichlets(prior))
-
-        def m_step(posterior: Array, _: Array) -> Array:
-            return prior + self.expected_counts(given, posterior, ballots)
-
-        summit = climb(
-            m_step(np.exp(normalised(before + np.log(known.shares() + _LEAST_PRIOR))), prior),
-            e_step,
-            m_step,
-            max_iterations=_MOST_ITERATIONS,
-            smallest_gain=_SMALLEST_GAIN * len(ballots.item),
-        )
-        state = State(ballots.votes(), normalised(joint(summit.parameters)))
-        return Refitted(state, summit.parameters, summit.iterations, summit.converged)
+        before = self.start(facts, ballots.classes).evidence
+        evidence = normalised(before + np.log(ballots.shares() + _LEAST_PRIOR))
+        iteration, moved = 0, np.inf
+        while iteration < _MOST_ITERATIONS and moved > _STANDSTILL:
+            posterior = np.exp(evidence)
+            skill = prior + self.expected_counts(posterior, ballots)
+            evidence = normalised(before + self.log_likelihoods(skill, posterior, ballots))
+            moved = float(np.abs(np.exp(evidence) - posterior).sum()) / max(posterior.size, 1)
+            iteration += 1
+        skill = prior + self.expected_counts(np.exp(evidence), ballots)
+        return Refitted(State(ballots.votes(), evidence), skill, iteration, converged=moved <= _STANDSTILL)
 
 
-def expected_log(dirichlets: Array) -> Array:
-    """E log of each share: digamma(a_k) - digamma(sum a), which punishes what is little known.
-
-    >>> expected_log(np.array([4.0, 1.0])).round(4).tolist()  # -1/4, and -(1 + 1/2 + 1/3 + 1/4)
-    [-0.25, -2.0833]
-    """
-    return np.asarray(special.digamma(dirichlets) - special.digamma(dirichlets.sum(axis=-1, keepdims=True)))
-
-
-def divergence(found: Array, prior: Array) -> float:
-    """The sum of KL(Dirichlet(found) || Dirichlet(prior)) over all rows; 0 where nothing was learned.
-
-    >>> round(divergence(np.array([2.0, 1.0]), np.array([1.0, 1.0])), 4)  # E log 2x under Beta(2, 1): log 2 - 1/2
-    0.1931
-    """
-    size = special.gammaln(found.sum(axis=-1)) - special.gammaln(prior.sum(axis=-1))
-    shares = special.gammaln(prior) - special.gammaln(found) + (found - prior) * expected_log(found)
-    return float(size.sum() + shares.sum())
+def without(counts: Array, own: Array) -> Array:
+    """The counts less an answer's own contribution: above zero, although rounding may take all of a tiny prior."""
+    return np.maximum(counts - own, _LEAST_COUNT)
 
 
 def normalised(logarithms: Array) -> Array:

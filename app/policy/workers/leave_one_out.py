@@ -17,7 +17,7 @@ _MOST_ITERATIONS = 50
 _STANDSTILL = 3e-3  # of a worker's answers
 _DAMPING = 0.5  # all answers of an item move at once; undamped they overshoot together
 _LEAST = 0.05  # of a parameter once an answer is taken out: approximations may take out more than they put in
-_MOST_NUMBERS = 20_000_000  # answers times classes that are fitted: a quarter of a gigabyte, and half a minute
+_MOST_NUMBERS = 10_000_000  # answers times classes that are fitted: some 600 MB, and twenty seconds
 
 
 class DividedOpinions(SkillRows):
@@ -34,7 +34,7 @@ class DividedOpinions(SkillRows):
 
     Not the mean field of the same model: there an answer confirms itself, since the shares that judge it contain it,
     and items soak up whatever busy workers say. With 4 answers per item on RTE that gave .760 (one-coin) and .855
-    (two-coin), this .876 and .878; a majority has .804. With all 10 they are alike.
+    (two-coin), this gives .878 and .875, and a majority .805 (ten draws, ties one half). With all 10 they are alike.
     """
 
     prior: SkillPrior = (4.0, 1.0)
@@ -49,7 +49,7 @@ class DividedOpinions(SkillRows):
         """What the answers add to skills if P(z_a = k) = shown[k, a], shape (workers, parameters)."""
 
     def refit(self, ballots: Ballots, facts: Facts, skill: Array, prior: Array) -> Refitted:
-        """Where answers times classes pass twenty million, skills stay as they were learned."""
+        """Where answers times classes pass ten million, skills stay as they were learned."""
         facts = with_gold(facts, ballots)
         if len(ballots.item) * ballots.classes > _MOST_NUMBERS:
             return super().refit(ballots, facts, skill, prior)

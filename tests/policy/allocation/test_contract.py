@@ -27,7 +27,7 @@ from app.policy.engine import Engine
 from app.policy.prospect import Prospect
 from app.policy.requirements import Ratio
 from app.policy.rules import Rules
-from app.policy.workers import Anonymous, Confusion, OneCoin, SpamFilter, Tiers, TwoCoin, Weighted
+from app.policy.workers import Anonymous, Auto, Confusion, OneCoin, SpamFilter, Tiers, TwoCoin, Weighted
 
 JOB = Circumstances(Ratio())
 ALLOCATIONS = [
@@ -50,7 +50,7 @@ INDIFFERENT_TO_NAMES = [allocation for allocation in ALLOCATIONS if not isinstan
 PER_COST = [allocation for allocation in INDIFFERENT_TO_NAMES if not isinstance(allocation, Unpriced)]
 # What a worker tells is worth more the better the worker is; these do not look at the worker at all.
 LOOKING_AT_WORKERS = [allocation for allocation in PER_COST if not isinstance(allocation, LabelUncertainty)]
-MODELS = [Anonymous(), Tiers(), SpamFilter(), Weighted(), OneCoin(), TwoCoin(), Confusion()]
+MODELS = [Anonymous(), Tiers(), SpamFilter(), Weighted(), OneCoin(), TwoCoin(), Confusion(), Auto()]
 
 
 def name(member):

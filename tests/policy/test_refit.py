@@ -1,0 +1,213 @@
+"""Fitting all answers at once: laws for every model, and small jobs whose posterior can be enumerated."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import special
+
+from app.policy.aggregation import Ballots
+from app.policy.belief import Facts
+from app.policy.refit import Refit
+from app.policy.workers import Auto, Confusion, OneCoin, TwoCoin
+from app.policy.workers.replayed import replayed
+from tests.policy.test_replayed import ANSWERS, ITEMS, WORKERS, facts_with_a_prior, job
+from tests.policy.test_worker_contract import CASES, LIGHT, MODELS, lopsided, renamed
+
+FITTABLE = [OneCoin(), TwoCoin(), Confusion(), Auto()]
+fittable = pytest.mark.parametrize("model", FITTABLE, ids=lambda model: model.kind)
+
+
+def crowd_of(model, classes, workers):
+    return np.tile(model.newcomer(classes), (workers, 1))
+
+
+def refitted(model, ballots, facts=None):
+    prior = crowd_of(model, ballots.classes, ballots.workers)
+    return model.refit(ballots, facts or Facts.plain(ballots.items), prior, prior)
+
+
+def simulated(seed, *, items=150, workers=12, each=5, classes=2):
+    """Answers of workers who are right with .55 to .95, and the truth."""
+    rng = np.random.default_rng(seed)
+    truth, accuracy = rng.integers(classes, size=items), np.linspace(0.55, 0.95, workers)
+    item = np.repeat(np.arange(items), each)
+    worker = np.concatenate([rng.permutation(workers)[:each] for _ in range(items)])
+    error = (truth[item] + rng.integers(1, classes, len(item))) % classes
+    label = np.where(rng.random(len(item)) < accuracy[worker], truth[item], error)
+    return Ballots.of(item, worker, label, items=items, workers=workers, classes=classes), truth, accuracy
+
+
+@pytest.mark.parametrize(("model", "classes"), CASES)
+@LIGHT
+@given(answers=ANSWERS)
+def test_a_fit_has_the_shape_of_what_was_learned(model, classes, answers):
+    """Votes are the plain votes, skills stay positive and finite, and learning goes on from there."""
+    ballots, facts = job(answers, classes), facts_with_a_prior(classes)
+    skill = np.stack([lopsided(model, classes, 6.0, 2.0)] * WORKERS)
+    fit = model.refit(ballots, facts, skill, skill)
+    assert (fit.state.votes == ballots.votes()).all()
+    assert fit.skill.shape == skill.shape
+    assert np.isfinite(fit.skill).all()
+    assert (fit.skill >= skill - 1e-9).all()
+    belief = model.read(fit.state, facts)
+    assert belief.posterior.sum(axis=1) == pytest.approx(1)
+    after, _ = model.learn(fit.state, facts, fit.skill[[0] * ITEMS], np.zeros(ITEMS, dtype=np.intp))
+    assert (after.votes[:, 0] == fit.state.votes[:, 0] + 1).all()
+
+
+@pytest.mark.parametrize("model", [model for model in MODELS if model not in FITTABLE], ids=lambda model: model.kind)
+def test_models_that_do_not_fit_tell_the_answers_again(model):
+    """Skills stay, and items stand as the answers in their order make them."""
+    ballots, _, _ = simulated(1, classes=3)
+    skill, facts = crowd_of(model, 3, ballots.workers), Facts.plain(ballots.items)
+    fit = model.refit(ballots, facts, skill, skill)
+    again = replayed(model, ballots, facts, skill)
+    assert fit.skill is skill
+    assert np.array_equal(fit.state.evidence, again.evidence, equal_nan=True)
+
+
+@fittable
+def test_the_same_answers_give_the_same_fit(model):
+    """To the last bit, and whatever was believed of the workers before."""
+    ballots, _, _ = simulated(2)
+    facts, prior = Facts.plain(ballots.items), crowd_of(model, 2, ballots.workers)
+    here, there = (model.refit(ballots, facts, known, prior) for known in (prior, prior * 7))
+    assert (here.skill == there.skill).all()
+    assert (here.state.evidence == there.state.evidence).all()
+
+
+@pytest.mark.parametrize(("model", "classes"), [case for case in CASES if case.values[0] in FITTABLE])
+def test_renaming_classes_renames_the_fit(model, classes):
+    """No class is special to a fit."""
+    ballots, _, _ = simulated(3, classes=classes)
+    order = np.roll(np.arange(classes), 1)
+    other = Ballots.of(ballots.item, ballots.worker, order[ballots.label], classes=classes)
+    here, there = refitted(model, ballots), refitted(model, other)
+    assert there.state.evidence[:, order] == pytest.approx(here.state.evidence, rel=1e-6, abs=1e-9)
+    assert there.skill == pytest.approx(np.stack([renamed(model, row, order) for row in here.skill]), rel=1e-6)
+
+
+@fittable
+def test_workers_are_told_apart(model):
+    """Fitted accuracies follow the true ones, and items come out better than by the majority."""
+    ballots, truth, accuracy = simulated(4, items=400)
+    fit = refitted(model, ballots)
+    assert fit.converged
+    assert np.corrcoef(model.accuracy(fit.skill), accuracy)[0, 1] > 0.85
+    majority, leader = ballots.votes().argmax(axis=1), fit.state.evidence.argmax(axis=1)
+    assert (leader == truth).mean() > (majority == truth).mean() + 0.02
+
+
+@fittable
+def test_a_reputation_counts_where_answers_are_few(model):
+    """One trusted worker against two of whom nothing is known: the prior decides whom to believe."""
+    ballots = Ballots.of([0, 0, 0], [0, 1, 2], [0, 1, 1])
+    prior = crowd_of(model, 2, 3)
+    prior[0] = 100 * type(model)(prior=(9.8, 0.2)).newcomer(2)
+    prior[1:] = type(model)(prior=(5.2, 4.8)).newcomer(2)
+    assert model.refit(ballots, Facts.plain(1), prior, prior).state.evidence[0].argmax() == 0
+
+
+@fittable
+def test_where_the_truth_is_known_skills_are_counts(model):
+    """With gold for every item a fit is counting: right and wrong answers by class, and certainty of the items."""
+    ballots, truth, _ = simulated(5)
+    clamped = Ballots.of(ballots.item, ballots.worker, ballots.label, gold=truth)
+    fit = refitted(model, clamped)
+    right = np.bincount(ballots.worker, ballots.label == truth[ballots.item], ballots.workers)
+    gained = model.dirichlets(fit.skill) - model.dirichlets(crowd_of(model, 2, ballots.workers))
+    assert np.einsum("ijj->i", gained[:, :, : gained.shape[1]]) == pytest.approx(right, abs=1e-5)
+    assert gained.sum(axis=(1, 2)) == pytest.approx(np.bincount(ballots.worker), abs=1e-5)
+    belief = model.read(fit.state, Facts.plain(ballots.items))
+    assert belief.posterior[np.arange(ballots.items), truth] == pytest.approx(1)
+
+
+@fittable
+def test_a_fit_of_one_answer_is_learning_it(model):
+    """The only answer of a job tells of its item what it tells online."""
+    ballots, facts = Ballots.of([0], [0], [1], classes=2), Facts.plain(1)
+    online = model.answered(model.start(facts, 2), facts, model.newcomer(2)[None], np.array([1]))
+    fit = refitted(model, ballots)
+    assert model.read(fit.state, facts).posterior == pytest.approx(model.read(online, facts).posterior, abs=0.02)
+
+
+@fittable
+@pytest.mark.parametrize("prior", [(4.0, 1e-14), (1e-14, 1e-14), (10_000.0, 1e-14)])
+def test_a_tiny_prior_is_no_trouble(model, prior):
+    """Pseudo-answers may be next to none; a fit stays finite."""
+    ballots, _, _ = simulated(9, items=40)
+    fit = refitted(type(model)(prior=prior), ballots)
+    assert np.isfinite(fit.state.evidence).all()
+    assert np.isfinite(fit.skill).all()
+
+
+def test_a_job_too_large_to_fit_keeps_its_skills():
+    """Beyond ten million answers times classes one-coin tells the answers again with the skills it has."""
+    rng, model = np.random.default_rng(8), OneCoin()
+    ballots = Ballots.of(rng.integers(5, size=10_001), rng.integers(9, size=10_001), rng.integers(1000, size=10_001))
+    skill = rng.uniform(1, 9, (9, 2))
+    fit = model.refit(ballots, Facts.plain(5), skill, crowd_of(model, ballots.classes, 9))
+    assert ballots.classes == 1000
+    assert (fit.skill == skill).all()
+
+
+def log_marginal(counts, prior):
+    """The log-probability of a sequence with these counts under a Dirichlet, over the last axis."""
+    return (special.gammaln(counts + prior) - special.gammaln(prior)).sum(-1) - (
+        special.gammaln((counts + prior).sum(-1)) - special.gammaln(prior.sum(-1))
+    )
+
+
+SMALL = Ballots.of(
+    [0, 0, 0, 1, 1, 1, 2, 2, 2, 3, 3, 4], [0, 1, 2, 0, 1, 2, 0, 1, 2, 0, 1, 2], [0, 0, 1, 1, 1, 1, 0, 0, 0, 1, 1, 0]
+)
+
+
+@pytest.mark.parametrize("model", [Confusion(), Auto()], ids=lambda model: model.kind)
+def test_a_fit_is_near_the_posterior_by_enumeration(model):
+    """All 32 truths of a small job, skills integrated out: class chances to within 0.02."""
+    prior, total, weighed = model.dirichlets(crowd_of(model, 2, 3)), 0.0, np.zeros((5, 2))
+    for truth in product(range(2), repeat=5):
+        known = np.eye(2)[list(truth)]
+        counts = model.dirichlets(model.expected_counts(known, SMALL))
+        chance = np.exp(log_marginal(counts, prior).sum())
+        total, weighed = total + chance, weighed + chance * known
+    found = np.exp(refitted(model, SMALL).state.evidence)
+    assert np.abs(found - weighed / total).max() < 0.02
+
+
+@pytest.mark.parametrize("model", [OneCoin(), TwoCoin()], ids=lambda model: model.kind)
+def test_leaving_answers_out_is_near_the_posterior_by_enumeration(model):
+    """All 4096 sequences of perfect answers of a small job, shares and skills integrated out: skills to within 0.03."""
+    prior, total, weighed = model.dirichlets(crowd_of(model, 2, 3)), 0.0, 0.0
+    for perfect in product(range(2), repeat=len(SMALL.item)):
+        shown = np.eye(2)[list(perfect)].T
+        shares = np.stack([np.bincount(SMALL.item, row, SMALL.items) for row in shown], axis=1)
+        counts = model.dirichlets(model.counted(shown, SMALL))
+        chance = np.exp(log_marginal(shares, np.ones(2)).sum() + log_marginal(counts, prior).sum())
+        total, weighed = total + chance, weighed + chance * model.accuracy(model.packed(prior + counts))
+    assert np.abs(model.accuracy(refitted(model, SMALL).skill) - weighed / total).max() < 0.03
+
+
+@fittable
+def test_a_coin_moves_no_item_in_a_fit(model):
+    """Answers of a worker who is known to guess leave items as they are, many as they may be."""
+    item = np.repeat(np.arange(6), 4)
+    ballots = Ballots.of(item, np.tile(np.arange(4), 6), np.where(np.tile(np.arange(4), 6) == 0, 1, item % 2))
+    without = ballots.only(ballots.worker != 0)
+    prior = crowd_of(model, 2, 4)
+    prior[0] = 1e7  # of everything alike
+    facts = Facts.plain(6)
+    here, there = (model.read(model.refit(each, facts, prior, prior).state, facts) for each in (ballots, without))
+    assert here.posterior == pytest.approx(there.posterior, abs=1e-4)
+
+
+@given(first=st.integers(1, 1000), growth=st.floats(0, 10), answers=st.integers(0, 10**9))
+def test_a_fit_is_always_followed_by_another(first, growth, answers):
+    """Never before `first` more answers, and not later than the growth says."""
+    step = Refit(first=first, growth=growth).next_at(answers) - answers
+    assert step >= first
+    assert step <= max(first, growth * answers + 1)
