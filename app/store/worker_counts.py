@@ -35,6 +35,7 @@ class Score:
     pardoned_at: int | None
 
 
+_SCORE = "w.worker, w.decided, w.agreed, w.status = 'blocked' AS blocked, w.pardoned_at"
 _ADDED = ("answers", "decided", "agreed", "gold_asked", "gold_right")
 # In the order of the names: whoever else writes workers of the job waits for its row anyway, and this costs nothing.
 _SAVE = f"""
@@ -49,10 +50,11 @@ _SAVE = f"""
         accuracy = CASE WHEN excluded.skill IS NULL THEN w.accuracy ELSE excluded.accuracy END,
         {", ".join(f"{name} = w.{name} + excluded.{name}" for name in _ADDED)},
         seconds = (w.seconds || excluded.seconds)[
-            greatest(cardinality(w.seconds) + cardinality(excluded.seconds) - {KEPT_SECONDS - 1}, 1):]"""
+            greatest(cardinality(w.seconds) + cardinality(excluded.seconds) - {KEPT_SECONDS - 1}, 1):]
+    RETURNING {_SCORE}"""
 # A vote is held to the label of its item only where the label would lead without it, and only once, whatever becomes
 # of the item afterwards: `scored` is the last answer that was looked at. Gold was counted when the answer came.
-_HOLD_TO_LABELS = """
+_HOLD_TO_LABELS = f"""
     WITH held AS (
         SELECT a.worker, a.label = i.label AS same
         FROM item i JOIN answer a ON a.job_id = i.job_id AND a.item_id = i.item_id
@@ -69,17 +71,19 @@ _HOLD_TO_LABELS = """
     FROM (SELECT worker, count(*) AS decided, count(*) FILTER (WHERE same) AS agreed FROM held
           GROUP BY worker ORDER BY worker) AS score
     WHERE w.job_id = $1 AND w.worker = score.worker
-    RETURNING w.worker, w.decided, w.agreed, w.status = 'blocked' AS blocked, w.pardoned_at"""
+    RETURNING {_SCORE}"""
 
 
-async def save_tallies(connection: AsyncConnection, job_id: UUID, tallies: Sequence[Tally]) -> None:
-    """Add to the rows of these workers, or begin them."""
+async def save_tallies(connection: AsyncConnection, job_id: UUID, tallies: Sequence[Tally]) -> list[Score]:
+    """Add to the rows of these workers, or begin them; gives those whose score has changed by gold."""
     if not tallies:
-        return
+        return []
     workers, *numbers = columns_of(tallies, "worker", "accuracy", "answers", "gold_asked", "gold_right")
     skills = [None if tally.skill is None else array_text(tally.skill) for tally in tallies]
     seconds = [array_text(tally.seconds[-KEPT_SECONDS:]) for tally in tallies]
-    await fetch(connection, _SAVE, job_id, workers, skills, *numbers, seconds)
+    rows = await fetch(connection, _SAVE, job_id, workers, skills, *numbers, seconds)
+    tested = {tally.worker for tally in tallies if tally.gold_asked}
+    return [Score(**row) for row in rows if row["worker"] in tested]
 
 
 async def hold_votes_to_labels(

@@ -177,11 +177,11 @@ async def write_back(connection: AsyncConnection, ledger: Ledger) -> list[Score]
     await insert_answers(connection, job_id, ledger.new)
     await mark_answered(connection, job_id, ledger.settled)
     await save_standings(connection, job_id, changed)
-    await save_tallies(connection, job_id, _tallies(ledger))
+    by_gold = await save_tallies(connection, job_id, _tallies(ledger))
     resolved = [item.item_id for item in changed if item.standing.state is ItemState.RESOLVED and item.gold is None]
     scores = await hold_votes_to_labels(connection, job_id, resolved, newest=ledger.given)
     await change_gold(connection, job_id, promoted=ledger.promoted, demoted=ledger.demoted)
-    return scores
+    return list({score.worker: score for score in (*by_gold, *scores)}.values())  # the later ones know more
 
 
 def _tallies(ledger: Ledger) -> list[Tally]:

@@ -9,14 +9,17 @@ from app.domain import Decision
 from app.policy.allocation import Requallo
 from app.policy.belief import Facts, State
 from app.policy.engine import Engine
+from app.policy.requirements import Ratio
 from app.policy.rules import Rules
+from app.policy.workers import Anonymous
 
+PLAIN = {"worker_model": Anonymous(), "requirement": Ratio()}
 VOTES = st.lists(st.integers(0, 13), min_size=2, max_size=4)
 
 
 def judged(votes, **rules):
     labels = tuple("abcd"[: len(np.atleast_2d(votes)[0])])
-    engine = Engine(Rules(labels=labels, **rules))
+    engine = Engine(Rules(labels=labels, **PLAIN | rules))
     state = State(np.atleast_2d(np.asarray(votes, dtype=float)), np.empty((len(np.atleast_2d(votes)), 0)))
     judgement = engine.judge(state, Facts.plain(len(state.votes)))
     return engine, judgement
@@ -102,7 +105,7 @@ def test_a_resolved_item_is_never_given_up():
 
 
 def test_cost_divides_the_priority():
-    engine = Engine(Rules(labels=("a", "b"), allocation=Requallo()))
+    engine = Engine(Rules(labels=("a", "b"), allocation=Requallo(), **PLAIN))
     facts = Facts(np.array([1.0, 4.0]), np.zeros(2), np.array([1, 2]))
     judgement = engine.judge(engine.initial(facts), facts)
     assert judgement.priority.tolist() == [0.16, 0.04]

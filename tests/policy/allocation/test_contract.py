@@ -176,7 +176,7 @@ class Contrary(Allocation):
 
 def test_a_new_allocation_is_one_class():
     """Nothing but the class above: the engine judges, orders and explains by it."""
-    rules = Rules(labels=("yes", "no")).model_copy(update={"allocation": Contrary()})
+    rules = Rules(labels=("yes", "no"), worker_model=Anonymous()).model_copy(update={"allocation": Contrary()})
     engine, facts = Engine(rules), Facts.plain(3)
     judgement = engine.judge(State(np.array([[1.0, 0.0], [2.0, 2.0], [0.0, 0.0]]), np.empty((3, 0))), facts)
     assert judgement.priority.tolist() == [1.0, 4.0, 0.0]

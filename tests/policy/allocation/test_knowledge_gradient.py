@@ -133,6 +133,7 @@ def asked(allocation, answers, items=3, truth=0.8, seed=3):
         labels=("yes", "no"),
         allocation=allocation,
         requirement=Count(labels=10_000),
+        worker_model=Anonymous(),
         max_votes_per_label=None,
         seed=seed,
     )

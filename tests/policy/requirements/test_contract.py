@@ -169,7 +169,7 @@ def test_margin_weighs_votes():
 
 
 def verdict(requirement, votes, **limits):
-    engine = Engine(Rules(labels=("cat", "dog"), requirement=requirement, **limits))
+    engine = Engine(Rules(labels=("cat", "dog"), requirement=requirement, worker_model=Anonymous(), **limits))
     facts = Facts.plain(1)
     judgement = engine.judge(State(np.array([votes], dtype=float), np.empty((1, 0))), facts)
     return engine.verdict(judgement, 0), judgement

@@ -4,10 +4,13 @@ from itertools import product
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from app.policy.belief import Belief, Facts, State
 from app.policy.prospect import Prospect
-from app.policy.workers import Anonymous
+from app.policy.requirements import Posterior, Requirement
+from app.policy.workers import Anonymous, Auto, Confusion
 
 # (classes, most votes at the start, most votes in all); every shortfall of the kinds tested ends within the last
 SMALL_STATES = [(2, 6, 26), (3, 4, 18)]
@@ -52,3 +55,18 @@ def test_shortfalls_are_the_first_time_a_class_wins(requirement, classes, start)
             first = np.where(np.isinf(first) & wins, further, first)
         assert np.isfinite(first).all()
         np.testing.assert_array_equal(found[:, c], first)
+
+
+@given(
+    st.sampled_from([Auto(), Confusion(), Confusion(prior=(2.0, 3.0)), Auto(prior=(30.0, 1.0))]),
+    st.integers(2, 5),
+    st.sampled_from([0.6, 0.8, 0.95, 0.999]),
+    st.data(),
+)
+def test_the_formula_for_log_odds_is_what_walking_finds(model, classes, bar, data):
+    """Under models of a true class, votes add log-odds: the formula and the walk agree, vote by vote."""
+    chances = data.draw(st.lists(st.floats(1e-6, 1), min_size=classes, max_size=classes))
+    evidence = np.log(np.array([chances]) / sum(chances))
+    prospect = Prospect.of(model, State(np.zeros((1, classes)), evidence), Facts.plain(1))
+    requirement = Posterior(min_probability=bar)
+    assert requirement.shortfalls(prospect).tolist() == Requirement.shortfalls(requirement, prospect).tolist()
