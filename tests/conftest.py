@@ -72,6 +72,14 @@ async def client(app: FastAPI) -> AsyncIterator[httpx.AsyncClient]:
         yield client
 
 
+PLAIN_VOTES = {
+    "requirement": {"kind": "ratio"},
+    "worker_model": {"kind": "anonymous"},
+    "aggregation": {"kind": "majority"},
+}
+LEARNING = {"requirement": {"kind": "posterior"}, "worker_model": {"kind": "auto"}, "aggregation": {"kind": "model"}}
+
+
 class JobClient:
     """One job over HTTP, with the shortest words for what tests do most."""
 
@@ -100,10 +108,10 @@ class JobClient:
 
 @pytest.fixture
 def new_job(client: httpx.AsyncClient):
-    """Create a job with so many items, and whatever else a test cares about."""
+    """Create a job with so many items, and whatever else a test cares about: by default one that only counts votes."""
 
     async def create(items: int = 0, costs: list[str] | None = None, **fields: object) -> JobClient:
-        body = {"labels": ["cat", "dog"], "budget": None} | fields
+        body = {"labels": ["cat", "dog"], "budget": None} | PLAIN_VOTES | fields
         response = await client.post("/v1/jobs", json=body)
         assert response.status_code == 201, response.text
         job = JobClient(client, response.json())

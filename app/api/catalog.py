@@ -23,6 +23,7 @@ class Catalog(BaseModel):
     requirement: list[Policy]
     allocation: list[Policy]
     worker_model: list[Policy]
+    worker_choice: list[Policy]
     aggregation: list[Policy]
 
 
@@ -30,7 +31,7 @@ class Catalog(BaseModel):
 async def get_catalog() -> Catalog:
     """Look here before you create a job, for every policy that it can ask for by its `kind`.
 
-    Each requirement, allocation, worker model and aggregation comes with what it does, its formula, the paper that it
+    Each requirement, allocation, worker model, choice of workers and aggregation comes with what it does, its formula, the paper that it
     comes from, and the schema of its parameters.
     """
     return _catalog()

@@ -10,6 +10,7 @@ from pydantic import BaseModel
 from app.policy.aggregation import AnyAggregation
 from app.policy.allocation import AnyAllocation
 from app.policy.requirements import AnyRequirement
+from app.policy.worker_choice import AnyWorkerChoice
 from app.policy.workers import AnyWorkerModel
 
 _CITATION = re.compile(r"\(([^()]*(?:1[5-9]|20)\d\d[^()]*)\)")
@@ -27,11 +28,12 @@ class Entry:
 
 
 def catalog() -> dict[str, list[Entry]]:
-    """The four families, each in the order of its union."""
+    """The families, each in the order of its union."""
     families = {
         "requirement": AnyRequirement,
         "allocation": AnyAllocation,
         "worker_model": AnyWorkerModel,
+        "worker_choice": AnyWorkerChoice,
         "aggregation": AnyAggregation,
     }
     return {family: [_entry(member) for member in _members(union)] for family, union in families.items()}

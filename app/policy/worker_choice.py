@@ -80,7 +80,10 @@ class WorkerChoice(Member, ABC):
 
 
 class Pull(WorkerChoice):
-    """Nobody is chosen: the worker who comes gets the item with the highest priority; of several, the first named."""
+    """Nobody is chosen: who comes gets the item with the highest priority; of several, the first named is asked.
+
+    the first of those who are there (as in Li et al., WSDM 2016, where workers come as they like).
+    """
 
     kind: Literal["pull"] = "pull"
     chooses: ClassVar[bool] = False
@@ -90,7 +93,9 @@ class Pull(WorkerChoice):
 
 
 class UpperConfidence(WorkerChoice):
-    """The worker with the highest index t+/t + 1/sqrt(t) (Abraham et al., SIGIR 2016, section 7).
+    """The worker with the highest index (Abraham et al., SIGIR 2016, section 7), by value per cost.
+
+        index = t+ / t + 1 / sqrt(t),    promise = max(2 index - 1, 0)^2 / price.
 
     t counts the worker's answers on items already decided, t+ those that agree with the decision. A new worker has
     the index 2, which a worker with 1 of 1 shares; ties are drawn by the job's seed, anew with every turn: an index
@@ -129,6 +134,8 @@ class UpperConfidence(WorkerChoice):
 
 class Pair(WorkerChoice):
     """The pair of item and worker with the highest value per cost (Chen et al., ICML 2013, section 4).
+
+        argmax over (i, w) of  value(i after an answer of w) / (cost_i price_w),    accuracy_w + optimism / sqrt(n_w).
 
     The value is the allocation's, after an answer of a worker with that skill; the cost is the item's times the
     worker's price. All pairs are valued in one pass.

@@ -24,7 +24,7 @@ from app.use_cases.release_expired import release_expired
 
 _MOST = 1000  # answers, asks and changes in one transaction
 _CROWD = 8  # requests served together: who was just answered will soon be back ...
-_SMALL = 10_000  # answers of a job whose refit is so short that those who bring it about wait for it: see `Desk`
+_SMALL = 10_000  # answers of a job whose refit is so short that who brings it about waits for it: see `Desk`
 _BREATH = 0.002  # seconds ... and to wait so long for them saves a transaction for the quickest one alone
 
 
@@ -66,8 +66,8 @@ class Desk:
 
     A commit costs the same for one request and for a hundred, and no job ever holds more than one connection.
 
-    Where answers bring about a refit, they are told of once it is done, as long as the job is small: who asks and
-    answers one by one then meets the same decisions every time. Nobody else waits for it; in large jobs nobody does.
+    Who comes alone with answers that bring about a refit is told of them once it is done, as long as the job is small:
+    who asks and answers one by one then meets the same decisions every time. Nobody else waits for it.
     """
 
     def __init__(self, database: AsyncEngine, clock: Clock, chores: Chores) -> None:
@@ -130,7 +130,7 @@ class Desk:
         try:
             before, after, outcomes = await self._commit(job_id, [waiting.wish for waiting in together])
             chore = self._chores.begin(job_id) if calls_for_chores(before, after) else None
-            chore = chore if after.answers <= _SMALL else None
+            chore = chore if len(together) == 1 and after.answers <= _SMALL else None
         except Exception as error:  # noqa: BLE001  whatever it is, it belongs to those who wait, not to this loop
             if len(together) > 1 and not is_lost(error) and not isinstance(error, SufficeError):
                 for waiting in together:  # one of them may be to blame; the others shall not suffer for it

@@ -7,9 +7,10 @@ import pytest
 
 from app.policy.belief import Facts, State
 from app.use_cases.queue_head import SHORTLIST
+from tests.conftest import LEARNING
 from tests.promises.replay import history_of
 
-COUNT = {"requirement": {"kind": "count", "labels": 3}, "refit": None}
+COUNT = LEARNING | {"requirement": {"kind": "count", "labels": 3}, "refit": None}
 
 
 async def register(job, *workers: dict) -> None:
@@ -64,7 +65,7 @@ async def best_of_the_shortlist(database, job, worker: str) -> tuple[str, str]:
 
 async def test_of_those_who_are_there_the_index_picks_the_best(new_job):
     """Eight of eight before four of eight; whoever is new comes first of all."""
-    job = await new_job(items=80, worker_choice={"kind": "ucb"}, worker_model={"kind": "anonymous"}, **COUNT)
+    job = await new_job(items=80, worker_choice={"kind": "ucb"}, **COUNT | {"worker_model": {"kind": "anonymous"}})
     await teach(job, "good", 8, 0)
     for number in range(9, 17):
         for other in ("x", "y"):
@@ -114,7 +115,7 @@ async def test_without_registered_workers_the_answer_says_what_is_missing(new_jo
 
 async def test_a_pair_is_bought_by_value_per_cost(new_job):
     """Of two equally known workers the cheaper is asked; at a thousandth of the price, even the worse."""
-    job = await new_job(items=30, worker_choice={"kind": "pair"}, worker_model={"kind": "auto"}, **COUNT)
+    job = await new_job(items=30, worker_choice={"kind": "pair"}, **COUNT)
     await register(job, {"worker": "dear", "price": "2"}, {"worker": "cheap", "price": "0.05"})
     given = await ask(job, count=2)
     assert {one["worker"] for one in given["assignments"]} == {"cheap"}
@@ -168,7 +169,7 @@ async def test_skills_are_brought_along(new_job, client):
     source = await new_job(items=60, **COUNT)
     await teach(source, "good", 30, 0)
     skill = (await source.http.get(f"{source.path}/workers/good")).json()["skill"]
-    target = await new_job(items=5, reputation=source.id)
+    target = await new_job(items=5, reputation=source.id, **COUNT)
     assert (await target.http.get(f"{target.path}/workers/good")).json()["skill"] == skill
     assert (await target.status())["reputation"] == source.id
     for fields in (
@@ -176,7 +177,7 @@ async def test_skills_are_brought_along(new_job, client):
         {"worker_model": {"kind": "one-coin"}},
         {"reputation": "00000000-0000-0000-0000-000000000000"},
     ):
-        body = {"labels": ["cat", "dog"], "budget": None, "reputation": source.id} | fields
+        body = {"labels": ["cat", "dog"], "budget": None, "reputation": source.id} | COUNT | fields
         refused = await client.post("/v1/jobs", json=body)
         assert refused.status_code == 422, refused.text
         assert refused.json()["errors"][0]["pointer"] == "#/reputation"

@@ -6,11 +6,13 @@ import random
 import pytest
 from sqlalchemy import text
 
+from tests.conftest import LEARNING
+
 GOLD = {"first_share": 0.5, "last_share": 0.5}
 
 
 async def with_gold(new_job, items: int = 40, gold: int = 20, **fields: object):
-    job = await new_job(items=items, gold=GOLD, refit=None, seed=3, **fields)
+    job = await new_job(items=items, gold=GOLD, refit=None, seed=3, **LEARNING | fields)
     rows = [{"key": f"g{n}", "payload": {"n": n}, "gold": "cat" if n % 2 else "dog"} for n in range(1, gold + 1)]
     assert (await job.http.post(f"{job.path}/items", json=rows)).status_code == 201
     return job
@@ -77,7 +79,7 @@ async def test_gold_looks_like_everything_else(new_job, model):
 
 async def test_gold_teaches_about_the_worker_first(new_job):
     """A handful of gold tells the liar and the expert from a stranger, before any item is resolved."""
-    job = await with_gold(new_job, worker_model={"kind": "auto"})
+    job = await with_gold(new_job)
     await work(job, "expert", 20, right=1.0)
     await work(job, "liar", 20, right=0.0)
     assert (await profile(job, "expert"))["skill"]["low"] > 0.7
@@ -130,7 +132,7 @@ async def gold_rows(database, job) -> dict[str, bool]:
 async def test_the_crowd_makes_gold_of_what_is_beyond_doubt(new_job, database):
     """Only where a job allows it, and only far above the requirement."""
     for auto_gold, min_labels, expected in ((None, 3, {}), ({}, 3, {}), ({"min_confidence": 0.97}, 3, {"i1": True})):
-        fields = {"requirement": {"kind": "posterior", "min_probability": 0.9}, "refit": None}
+        fields = LEARNING | {"requirement": {"kind": "posterior", "min_probability": 0.9}, "refit": None}
         job = await new_job(items=2, auto_gold=auto_gold, min_labels=min_labels, **fields)
         await resolve(job, "i1", "cat", "a", "b", "c")  # .985
         await resolve(job, "i2", "cat", "a", "b", "c")
@@ -141,8 +143,8 @@ async def test_the_crowd_makes_gold_of_what_is_beyond_doubt(new_job, database):
 
 async def test_a_check_that_differs_demotes_the_item(new_job, database):
     """With a recheck of 1 every answer on a promoted item is held against the item, and not against the worker."""
-    fields = {"requirement": {"kind": "posterior", "min_probability": 0.9}, "refit": None, "gold": GOLD}
-    job = await new_job(items=30, auto_gold=AUTO, worker_model={"kind": "auto"}, seed=9, **fields)
+    fields = LEARNING | {"requirement": {"kind": "posterior", "min_probability": 0.9}, "refit": None, "gold": GOLD}
+    job = await new_job(items=30, auto_gold=AUTO, seed=9, **fields)
     await resolve(job, "i1", "cat", "a", "b", "c")
     await resolve(job, "i2", "dog", "a", "b", "c")
     promoted = await gold_rows(database, job)
@@ -165,7 +167,7 @@ async def test_a_check_that_differs_demotes_the_item(new_job, database):
 
 async def test_nobody_is_asked_again_what_his_own_vote_decided(new_job, database):
     """Gold goes to those who did not make it."""
-    fields = {"requirement": {"kind": "posterior", "min_probability": 0.9}, "refit": None}
+    fields = LEARNING | {"requirement": {"kind": "posterior", "min_probability": 0.9}, "refit": None}
     job = await new_job(items=20, auto_gold={"min_confidence": 0.9}, gold={"first_share": 1, "last_share": 1}, **fields)
     for n in range(1, 6):
         await resolve(job, f"i{n}", "cat", "a", "b", "c")

@@ -84,7 +84,8 @@ async def test_the_catalog_lists_every_kind_with_schema_formula_and_paper(client
         "confusion",
         "auto",
     }
-    assert set(kinds["aggregation"]) == {"majority", "weighted", "one-coin", "dawid-skene", "glad", "kos"}
+    assert set(kinds["aggregation"]) == {"model", "majority", "weighted", "one-coin", "dawid-skene", "glad", "kos"}
+    assert kinds["worker_choice"] == ["pull", "ucb", "pair"]
     for policy in [policy for policies in listed.values() for policy in policies]:
         assert policy["description"].endswith("."), policy
         assert policy["formula"], policy

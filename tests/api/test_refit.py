@@ -6,6 +6,8 @@ import random
 import pytest
 from sqlalchemy import text
 
+from tests.conftest import LEARNING
+
 LABELS = ("cat", "dog")
 
 
@@ -40,14 +42,14 @@ async def refit(job) -> dict:
     return await finished(job, response.headers["location"])
 
 
-COUNT = {"requirement": {"kind": "count", "labels": 6}, "max_votes_per_label": None}
+COUNT = LEARNING | {"requirement": {"kind": "count", "labels": 6}, "max_votes_per_label": None}
 CROWD = {"good": 0.95, "fine": 0.85, "fair": 0.75, "guess": 0.5, "coin": 0.5, "liar": 0.1}
 
 
 @pytest.mark.parametrize("kind", ["auto", "one-coin", "two-coin", "confusion"])
 async def test_a_refit_finds_out_who_is_good(new_job, kind):
     """After it, the good are known from the guessers, the liar is known as one, and labels follow the good."""
-    job = await new_job(items=150, worker_model={"kind": kind}, refit=None, **COUNT)
+    job = await new_job(items=150, refit=None, **COUNT | {"worker_model": {"kind": kind}})
     truth = await all_answers(job, 150, CROWD)
     outcome = await refit(job)
     assert outcome["state"] == "done", outcome
@@ -86,7 +88,7 @@ async def test_none_comes_where_none_is_wanted(new_job):
 
 async def test_a_model_that_fits_nothing_is_told_again(new_job):
     """Votes stay votes: a refit of plain counts changes nothing."""
-    job = await new_job(items=20, worker_model={"kind": "anonymous"}, **COUNT)
+    job = await new_job(items=20, **COUNT | {"worker_model": {"kind": "anonymous"}})
     await all_answers(job, 20, CROWD)
     before = [(await job.http.get(f"{job.path}/items/i{n}")).json() for n in range(1, 21)]
     assert (await refit(job))["state"] == "done"
@@ -109,7 +111,7 @@ async def test_verdicts_stand_unless_the_job_lets_a_refit_reopen_them(new_job):
 
 async def test_answers_that_come_meanwhile_are_kept(new_job, database):
     """While refits follow each other, a crowd goes on: in the end votes and money are those of the answers."""
-    job = await new_job(items=300, budget="5000", refit={"first": 10_000}, worker_model={"kind": "auto"}, **COUNT)
+    job = await new_job(items=300, budget="5000", refit={"first": 10_000}, **COUNT)
     busy = True
 
     async def work(number: int) -> None:
