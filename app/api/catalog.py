@@ -31,8 +31,8 @@ class Catalog(BaseModel):
 async def get_catalog() -> Catalog:
     """Look here before you create a job, for every policy that it can ask for by its `kind`.
 
-    Each requirement, allocation, worker model, choice of workers and aggregation comes with what it does, its formula, the paper that it
-    comes from, and the schema of its parameters.
+    Each requirement, allocation, worker model, choice of workers and aggregation comes with what it does, its formula,
+    the paper that it comes from, and the schema of its parameters.
     """
     return _catalog()
 

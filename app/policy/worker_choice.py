@@ -82,7 +82,9 @@ class WorkerChoice(Member, ABC):
 class Pull(WorkerChoice):
     """Nobody is chosen: who comes gets the item with the highest priority; of several, the first named is asked.
 
-    the first of those who are there (as in Li et al., WSDM 2016, where workers come as they like).
+        the first of those who are there
+
+    Workers come as they like, as on most platforms (Li et al., WSDM 2016).
     """
 
     kind: Literal["pull"] = "pull"

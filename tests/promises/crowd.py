@@ -148,7 +148,10 @@ async def wait_for_rest(url: str, job: dict[str, Any]) -> None:
 
 
 async def assert_kept(database: AsyncEngine, job: dict[str, Any], record: Record) -> History:
-    """At rest, by SQL and by replay: what was acknowledged is there, once, as it was sent, and every sum is right."""
+    """At rest, by SQL and by replay: what was acknowledged is there, once, as it was sent, and every sum is right.
+
+    A job that is refitted in the background is not replayed: when a fit took effect, in the midst of a crowd, is luck.
+    """
     assert await broken_invariants(database, job["id"], at_rest=True) == {}
     history = await history_of(database, job["id"])
     keys, labels = {item.item_id: item.key for item in history.items}, history.rules.labels
@@ -160,6 +163,7 @@ async def assert_kept(database: AsyncEngine, job: dict[str, Any], record: Record
     assert {who: label for who, label in record.accepted.items() if who[0] == job["id"]} == kept
     for who, label in record.contradicted:
         assert who[0] != job["id"] or kept[who] != label, "refused for what was there before, which was the same"
-    replay = replayed(history)
-    assert over_asked(history, replay.wanted, record.given_back.get(job["id"], set())) == []
+    if job["refit"] is None:
+        replay = replayed(history)
+        assert over_asked(history, replay.wanted, record.given_back.get(job["id"], set())) == []
     return history

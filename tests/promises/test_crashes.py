@@ -20,6 +20,7 @@ JOB = {
     "lease_seconds": 2,
     "requirement": {"kind": "count", "labels": 3},
     "allocation": {"kind": "round-robin"},
+    "refit": None,
 }
 QUICK = {"SUFFICE_SWEEP_SECONDS": "0.3", "SUFFICE_LOG_LEVEL": "error"}
 

@@ -28,14 +28,29 @@ JOBS = {
         "budget": str(SIZE * 2),
         "requirement": {"kind": "count", "labels": 3},
         "allocation": {"kind": "round-robin"},
+        "refit": None,
     },
-    "unlimited": {"labels": ["dog", "cat"], "budget": None, "requirement": {"kind": "ratio", "min_ratio": 4}},
+    "unlimited": {
+        "labels": ["dog", "cat"],
+        "budget": None,
+        "requirement": {"kind": "ratio", "min_ratio": 4},
+        "worker_model": {"kind": "anonymous"},
+        "refit": None,
+    },
     "many classes": {
         "labels": ["ant", "bee", "cow", "dog", "eel", "fox"],
         "budget": str(SIZE * 6),
         "requirement": {"kind": "posterior", "min_probability": 0.9},
         "worker_model": {"kind": "confusion"},  # with six classes a tenth of what one-coin takes to judge an item
         "max_labels": 12,
+        "refit": None,
+    },
+    "learning": {
+        "labels": ["dog", "cat"],
+        "budget": str(SIZE * 4),
+        "refit": {"first": 200},
+        "auto_gold": {"min_confidence": 0.97},
+        "max_votes_per_label": 6,
     },
 }
 
