@@ -11,6 +11,7 @@ from uuid import UUID
 from sqlalchemy import (
     ARRAY,
     BigInteger,
+    ColumnElement,
     Text,
     bindparam,
     cast,
@@ -65,6 +66,7 @@ _WRITE = text(
     "FROM judged_again WHERE item.job_id = :job AND item.item_id = judged_again.item_id "
     "AND item.item_id BETWEEN :first AND :last"  # so that no page scans the whole job
 )
+_VERSION: ColumnElement[str] = literal_column("item.xmin::text")
 _EMPTY = text("TRUNCATE judged_again")
 
 
@@ -84,6 +86,13 @@ async def places_of(connection: AsyncConnection, job_id: UUID, item_ids: Collect
     these = func.any(bindparam("items", list(item_ids), ARRAY(BigInteger)))
     query = select(*_PLACE).where(item.c.job_id == job_id, item.c.item_id == these).order_by(item.c.item_id)
     return await asyncio.to_thread(_places, (await connection.execute(query)).all())
+
+
+async def versions_of(connection: AsyncConnection, job_id: UUID, item_ids: Collection[int]) -> dict[int, str]:
+    """What changes whenever anything about an item does: the transaction that wrote its row."""
+    these = func.any(bindparam("items", list(item_ids), ARRAY(BigInteger)))
+    query = select(item.c.item_id, _VERSION).where(item.c.job_id == job_id, item.c.item_id == these)
+    return {row[0]: row[1] for row in await connection.execute(query)}
 
 
 async def replace_standings(connection: AsyncConnection, job_id: UUID, judged: Sequence[tuple[int, Standing]]) -> None:

@@ -44,6 +44,10 @@ _LOAD = f"SELECT {_COLUMNS} FROM worker WHERE job_id = $1 AND worker = ANY ($2::
 _MOST_PROMISING = f"""
     SELECT {_COLUMNS} FROM worker WHERE job_id = $1 AND registered AND status = 'active' AND worker <> ALL ($2::text[])
     ORDER BY promise DESC, worker LIMIT {{most}}"""
+_REPLACE = """
+    UPDATE worker w SET skill = sent.skill::double precision[], accuracy = sent.accuracy
+    FROM unnest($2::text[], $3::text[], $4::double precision[]) AS sent (worker, skill, accuracy)
+    WHERE w.job_id = $1 AND w.worker = sent.worker"""
 _CARRY = """
     INSERT INTO worker (job_id, worker, skill, carried, accuracy, tier)
     SELECT $2, worker, skill, skill, accuracy, tier FROM worker WHERE job_id = $1 AND skill IS NOT NULL"""
@@ -80,6 +84,14 @@ async def most_promising(
     """The registered workers who should be asked first, other than these; best first."""
     rows = await fetch(connection, _MOST_PROMISING.format(most=int(most)), job_id, list(besides))
     return {row["worker"]: _worker(row) for row in rows}
+
+
+async def replace_skills(
+    connection: AsyncConnection, job_id: UUID, known: Sequence[tuple[str, Sequence[float], float | None]]
+) -> None:
+    """Write the skill and the accuracy of workers who are known, by name."""
+    names, skills, accuracies = zip(*known, strict=True) if known else ((), (), ())
+    await fetch(connection, _REPLACE, job_id, list(names), [array_text(skill) for skill in skills], list(accuracies))
 
 
 async def carry_skills(connection: AsyncConnection, source: UUID, target: UUID) -> None:

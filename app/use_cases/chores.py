@@ -24,7 +24,7 @@ from app.store.operations import (
 )
 from app.use_cases.clock import Clock
 from app.use_cases.recount_votes import recount_pending
-from app.use_cases.refit_job import refit_job
+from app.use_cases.refit_job import Overtaken, refit_job
 from app.use_cases.turns import Turns
 from app.use_cases.workshop import Workshop
 
@@ -114,6 +114,8 @@ class Chores:
         await _save(connection, job_id, shown)
         try:
             outcome = await refit_job(connection, self._workshop, job_id, self._clock, report)
+        except Overtaken:
+            return  # it stands there as unfinished, and so comes next
         except Exception as error:
             if not is_lost(error):
                 await _put_off(connection, job_id)

@@ -25,7 +25,7 @@ _PAGE = 20_000  # items judged at a time: enough for arrays to pay, few enough t
 
 
 @dataclass(frozen=True)
-class _Change:
+class Change:
     """One item's standing before and after."""
 
     item_id: int
@@ -69,7 +69,12 @@ async def judge_anew(
     Without `closed_too` a closed item stays closed, whatever it is believed to be now: only its label may change, to
     another one that is good enough. So does an item that the crowd made gold.
     """
-    changes = await asyncio.to_thread(_changes, job.engine, before, anew, closed_too=closed_too)
+    changes = await asyncio.to_thread(changes_of, job.engine, before, anew, closed_too=closed_too)
+    return await write_changes(connection, job, changes, now)
+
+
+async def write_changes(connection: AsyncConnection, job: Job, changes: Sequence[Change], now: datetime | None) -> Job:
+    """Write what became of items of a locked job, and what that means for their workers; gives its new counters."""
     await replace_standings(connection, job.job_id, [(change.item_id, change.after) for change in changes])
     resolved = _resolved_now(changes)
     await _score_workers(connection, job, resolved)
@@ -78,10 +83,11 @@ async def judge_anew(
     return job if now is None else await block_guessers(connection, job, scores, now)
 
 
-def _changes(engine: Engine, before: Sequence[Place], anew: Sequence[Place], *, closed_too: bool) -> list[_Change]:
+def changes_of(engine: Engine, before: Sequence[Place], anew: Sequence[Place], *, closed_too: bool) -> list[Change]:
+    """What becomes of items, by ascending number, if they are as they are `anew`; see `judge_anew`."""
     judged = zip(before, anew, standings(engine, anew), strict=True)
     changes = [
-        _Change(
+        Change(
             was.item_id,
             was.standing,
             standing if closed_too and not was.promoted else _kept_closed(place.standing, standing),
@@ -97,7 +103,7 @@ def _kept_closed(known: Standing, judged: Standing) -> Standing:
     return judged if known.state is ItemState.OPEN or corrected else known
 
 
-def _counted(job: Job, changes: Sequence[_Change]) -> Job:
+def _counted(job: Job, changes: Sequence[Change]) -> Job:
     return replace(
         job,
         resolved=job.resolved + _more(ItemState.RESOLVED, changes),
@@ -106,12 +112,12 @@ def _counted(job: Job, changes: Sequence[_Change]) -> Job:
     )
 
 
-def _more(state: ItemState, changes: Sequence[_Change]) -> int:
+def _more(state: ItemState, changes: Sequence[Change]) -> int:
     """By how many more items are in this state."""
     return sum((change.after.state is state) - (change.before.state is state) for change in changes)
 
 
-def _resolved_now(changes: Sequence[_Change]) -> dict[int, int]:
+def _resolved_now(changes: Sequence[Change]) -> dict[int, int]:
     """The label of each item that was not resolved before."""
     return {
         change.item_id: change.after.label

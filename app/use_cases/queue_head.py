@@ -19,7 +19,7 @@ from app.store.workers import Worker
 from app.use_cases.copies_out import thought_over
 from app.use_cases.standing import worths
 
-SHORTLIST = 16  # items that are valued for the worker who asks; `bench/shortlist.py` measures what that misses
+SHORTLIST = 32  # items that are valued for the worker who asks; `bench/shortlist.py` measures what that misses
 _MOST = 1024  # items read ahead, with all that a worker needs to see
 _MOST_VALUED = 200_000  # numbers: pairs of item and worker, times labels, times labels, that are valued ahead of time
 

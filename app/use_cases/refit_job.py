@@ -14,24 +14,31 @@ from uuid import UUID
 import numpy as np
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.policy.belief import Array, Facts, State
+from app.policy.aggregation import Ballots
+from app.policy.belief import Array, Facts, IntArray, State
 from app.policy.engine import Engine
 from app.policy.fitting import Crowd, Fit, fit
+from app.policy.workers.replayed import replayed
 from app.store.answers import Vote, votes_on_items_since, votes_since
 from app.store.history import History, ballots_of, read_history
 from app.store.jobs import Job, load_job, lock_job, save_ledger, save_stage
-from app.store.standings import Place, places_of
-from app.store.worker_counts import Tally, save_tallies
-from app.store.workers import load_workers
+from app.store.standings import Place, places_of, versions_of
+from app.store.workers import load_workers, replace_skills
 from app.use_cases.clock import Clock
-from app.use_cases.judge_again import judge_anew
+from app.use_cases.judge_again import Change, changes_of, write_changes
 from app.use_cases.skills import accuracies
 from app.use_cases.standing import with_state
 from app.use_cases.workshop import Workshop
 
 Report = Callable[[float], Awaitable[None]]
 
+
+class Overtaken(Exception):
+    """Votes were removed or put back while all of them were being fitted: the fit is of yesterday."""
+
+
 _PAGE = 250  # items in one transaction: a few hundredths of a second in which others wait
+_WORKERS = 1000  # whose skills are written in one transaction
 _FEW = 200  # answers that are caught up with while others wait
 _BREATH = 0.005  # seconds between two pages, for those who wait
 _FITTED = 0.3  # of the way, when the fit is done
@@ -117,10 +124,27 @@ class _Draft:
                 vote.worker: row for vote, row in zip(some, learned, strict=True) if vote.worker is not None
             }
 
-    def state(self, rows: Array) -> State:
+    def with_votes(self, item_ids: Sequence[int], votes: Sequence[Vote], skills: dict[str, Array]) -> State:
+        """These items with further votes; what those taught about their workers is known already, as `skills`."""
+        rows = np.array(item_ids) - 1
+        if not votes:
+            return self.state(rows)
+        names: list[str | None] = [None, *skills]
+        ballots = Ballots.of(
+            np.searchsorted(rows, [vote.item_id - 1 for vote in votes]),
+            [names.index(vote.worker) if vote.worker in skills else 0 for vote in votes],
+            [vote.label for vote in votes],
+            items=len(rows),
+            workers=len(names),
+            classes=self.votes.shape[1],
+        )
+        known = np.array([self.newcomer, *skills.values()])
+        return replayed(self.engine.model, ballots, self.facts.rows(rows), known, self.state(rows))
+
+    def state(self, rows: IntArray) -> State:
         return State(self.votes[rows], self.evidence[rows])
 
-    def put(self, rows: Array, state: State) -> None:
+    def put(self, rows: IntArray, state: State) -> None:
         wider = state.evidence.shape[1] - self.evidence.shape[1]
         if wider > 0:  # a model that keeps something of every answer
             self.evidence = np.pad(self.evidence, ((0, 0), (0, wider)), constant_values=np.nan)
@@ -154,24 +178,37 @@ async def _catch_up(connection: AsyncConnection, draft: _Draft) -> None:
 
 
 async def _take_over(connection: AsyncConnection, draft: _Draft) -> Job:
-    """From now on the job is in the fitted stage with the fitted skills; items follow."""
-    async with connection.begin():
-        job = await lock_job(connection, draft.history.job.job_id)
-        votes, draft.until = await votes_since(connection, job.job_id, draft.until)
-        draft.learn(votes)
-        job = replace(job, stage=draft.found.stage)
-        names = [name for name, skill in draft.skills.items() if skill.size]
-        skills = [draft.skills[name].tolist() for name in names]
-        known = zip(names, skills, accuracies(job, skills), strict=True)
-        await save_tallies(connection, job.job_id, [Tally(*three) for three in known])
-        schedule = job.rules.refit
-        refit_at = None if job.refit_at is None or schedule is None else schedule.next_at(job.answers)
-        choice = draft.found.choice
-        told = job.stage_choice if choice is None else choice.as_json()
-        job = replace(job, stage_choice=told, refit_at=refit_at)
-        await save_ledger(connection, job)
-        await save_stage(connection, job)
+    """From now on the job is in the fitted stage with the fitted skills; items follow.
+
+    A few workers at a time, each as of the last answer by then; all at once where the stage changes, and with it what
+    the numbers of a skill mean.
+    """
+    job = draft.history.job
+    names = [name for name in draft.history.crowd if draft.skills[name].size]
+    many = len(names) if draft.found.stage != job.stage else _WORKERS
+    for start in range(0, max(len(names), 1), max(many, 1)):
+        async with connection.begin():
+            job = await lock_job(connection, job.job_id)
+            votes, draft.until = await votes_since(connection, job.job_id, draft.until)
+            draft.learn(votes)
+            job = _refitted(job, draft)
+            skills = {name: draft.skills[name].tolist() for name in names[start : start + many]}
+            known = zip(skills, skills.values(), accuracies(job, list(skills.values())), strict=True)
+            await replace_skills(connection, job.job_id, list(known))
+            await save_ledger(connection, job)
+            await save_stage(connection, job)
     return job
+
+
+def _refitted(job: Job, draft: _Draft) -> Job:
+    """The job in the stage that was chosen, with the time of the next refit."""
+    schedule, choice = job.rules.refit, draft.found.choice
+    return replace(
+        job,
+        stage=draft.found.stage,
+        stage_choice=job.stage_choice if choice is None else choice.as_json(),
+        refit_at=None if job.refit_at is None or schedule is None else schedule.next_at(job.answers),
+    )
 
 
 async def _write_pages(connection: AsyncConnection, draft: _Draft, clock: Clock, report: Report) -> Job:
@@ -186,29 +223,42 @@ async def _write_pages(connection: AsyncConnection, draft: _Draft, clock: Clock,
 
 
 async def _write_page(connection: AsyncConnection, draft: _Draft, item_ids: list[int], clock: Clock) -> Job:
+    """Items are judged before the job is locked, and only those once more that have changed meanwhile."""
     async with connection.begin():
-        job = await lock_job(connection, draft.history.job.job_id)
-        before = await places_of(connection, job.job_id, item_ids)
-        since = await votes_on_items_since(connection, job.job_id, item_ids, draft.until)
-        workers = await load_workers(connection, job.job_id, {vote.worker for vote in since if vote.worker is not None})
-        known = {name: np.array(worker.skill) for name, worker in workers.items() if worker.skill is not None}
-        anew = await asyncio.to_thread(_anew, draft, before, since, known)
-        schedule = job.rules.refit
-        reopen = schedule is not None and schedule.reopen
-        job = await judge_anew(connection, job, before, anew, closed_too=reopen, now=clock())
+        judged_by = await load_job(connection, draft.history.job.job_id)
+        versions = await versions_of(connection, judged_by.job_id, item_ids)
+        changes = await _changes(connection, draft, judged_by, item_ids)
+    async with connection.begin():
+        job = await lock_job(connection, judged_by.job_id)
+        if job.recounts != draft.history.job.recounts:
+            raise Overtaken
+        now_there = await versions_of(connection, job.job_id, item_ids)
+        moved = {item_id for item_id in item_ids if now_there[item_id] != versions[item_id]}
+        if job.engine != judged_by.engine:
+            moved = set(item_ids)
+        again = await _changes(connection, draft, job, sorted(moved)) if moved else []
+        still = [change for change in changes if change.item_id not in moved]
+        in_order = sorted([*still, *again], key=lambda change: change.item_id)
+        job = await write_changes(connection, job, in_order, clock())
         await save_ledger(connection, job)
     return job
 
 
-def _anew(draft: _Draft, places: Sequence[Place], since: Sequence[Vote], skills: dict[str, Array]) -> list[Place]:
-    """The items as fitted, with the answers that have come since; what those taught about workers is known already."""
-    for vote in since:
-        row = np.array([vote.item_id - 1])
-        skill = skills.get(vote.worker or "", draft.newcomer)[None, :]
-        draft.put(
-            row, draft.engine.model.answered(draft.state(row), draft.facts.rows(row), skill, np.array([vote.label]))
-        )
-    return with_state(places, draft.state(np.array([place.item_id - 1 for place in places])))
+async def _changes(connection: AsyncConnection, draft: _Draft, job: Job, item_ids: Sequence[int]) -> list[Change]:
+    """What becomes of these items by the fit and by the answers that have come since."""
+    places = await places_of(connection, job.job_id, item_ids)
+    since = await votes_on_items_since(connection, job.job_id, item_ids, draft.until)
+    workers = await load_workers(connection, job.job_id, {vote.worker for vote in since if vote.worker is not None})
+    known = {name: np.array(worker.skill) for name, worker in workers.items() if worker.skill is not None}
+    return await asyncio.to_thread(_judged, job, draft, places, since, known)
+
+
+def _judged(
+    job: Job, draft: _Draft, places: Sequence[Place], since: Sequence[Vote], skills: dict[str, Array]
+) -> list[Change]:
+    anew = with_state(places, draft.with_votes([place.item_id for place in places], since, skills))
+    schedule = job.rules.refit
+    return changes_of(job.engine, places, anew, closed_too=schedule is not None and schedule.reopen)
 
 
 def _outcome(draft: _Draft, before: Job, after: Job) -> dict[str, Any]:

@@ -17,11 +17,12 @@ class Teller(Protocol):
     def answered(self, state: State, facts: Facts, skill: Array, label: npt.NDArray[np.intp]) -> State: ...
 
 
-def replayed(model: Teller, ballots: Ballots, facts: Facts, skill: Array) -> State:
+def replayed(model: Teller, ballots: Ballots, facts: Facts, skill: Array, start: State | None = None) -> State:
     """The state of every item after its answers in the order of `ballots`, each as heavy as skill[worker] makes it.
 
     `facts` has a row per item, `skill` is (workers, parameters); nothing is learned about workers on the way. The t-th
-    answers of all items are told together, so the work is a pass over the answers and one call per round.
+    answers of all items are told together, so the work is a pass over the answers and one call per round. Items begin
+    without an answer, or where `start` says.
 
     A model that keeps something of every answer (`weighted`) has rows as wide as the item with the most answers needs,
     padded with NaN at the end; without the padding a row is what the item would have alone.
@@ -32,7 +33,7 @@ def replayed(model: Teller, ballots: Ballots, facts: Facts, skill: Array) -> Sta
     >>> (state.evidence * 11).round(6).tolist()  # the second answer of item 0 came from a coin
     [[15.0, 10.0], [10.0, 15.0]]
     """
-    state = model.start(facts, ballots.classes)
+    state = model.start(facts, ballots.classes) if start is None else start
     votes, evidence = state.votes.copy(), np.array(state.evidence)
     for answers in _rounds(ballots):
         item = ballots.item[answers]
