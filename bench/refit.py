@@ -29,7 +29,8 @@ FILL = (
     """INSERT INTO answer (job_id, answer_id, item_id, worker, label, cost, late, counted, verdict, answered_at)
        SELECT $1, (i - 1) * $3 + k + 1, i, 'c' || w,
               CASE WHEN random() < 0.6 + 0.35 * w / $4 THEN i % 2 ELSE 1 - i % 2 END, 1, false, true,
-              '{"decision": "continue", "reason": {"code": "x", "message": "x"}, "label": null, "confidence": 0.5}', now()
+              '{"decision": "continue", "reason": {"code": "x", "message": "x"}, "label": null, "confidence": 0.5}',
+              now()
        FROM generate_series(1, $2::bigint) i, generate_series(0, $3::bigint - 1) k,
             LATERAL (SELECT (i * 7919 + k * 104729) % $4 AS w) crowd""",
     """UPDATE item SET votes = found.votes FROM (
