@@ -3,8 +3,10 @@
 import asyncio
 import multiprocessing
 import os
+import signal
 from collections.abc import Callable
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import Future, ProcessPoolExecutor
+from multiprocessing.process import BaseProcess
 from typing import ParamSpec, TypeVar
 
 P = ParamSpec("P")
@@ -18,26 +20,39 @@ class Workshop:
 
     def __init__(self) -> None:
         self._pool: ProcessPoolExecutor | None = None
+        self._processes: list[BaseProcess] = []
 
     async def do(self, size: int, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """What `work` gives; it and what it takes and gives must be fit to be sent to another process."""
         if size <= _SMALL:
             return await asyncio.to_thread(work, *args, **kwargs)
-        if self._pool is None:
-            context = multiprocessing.get_context("spawn")  # a fork would copy open connections and locked locks
-            self._pool = ProcessPoolExecutor(1, mp_context=context, initializer=_step_back)
         try:
-            return await asyncio.wrap_future(self._pool.submit(work, *args, **kwargs))
+            return await asyncio.wrap_future(self._submit(work, *args, **kwargs))
         except RuntimeError:  # the process is gone
             self.close()
             raise
 
     def close(self) -> None:
+        """Whatever is being worked on is given up: it can be begun anew."""
+        if self._pool is None:
+            return
+        for process in self._processes:
+            process.terminate()
+        self._pool.shutdown(wait=False, cancel_futures=True)
+        self._pool, self._processes = None, []
+
+    def _submit(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> Future[T]:
         if self._pool is not None:
-            self._pool.shutdown(wait=False, cancel_futures=True)
-            self._pool = None
+            return self._pool.submit(work, *args, **kwargs)
+        others = set(multiprocessing.active_children())
+        context = multiprocessing.get_context("spawn")  # a fork would copy open connections and locked locks
+        self._pool = ProcessPoolExecutor(1, mp_context=context, initializer=_step_back)
+        submitted = self._pool.submit(work, *args, **kwargs)
+        self._processes = [child for child in multiprocessing.active_children() if child not in others]
+        return submitted
 
 
 def _step_back() -> None:
-    """Those who wait for an answer come first."""
+    """Those who wait for an answer come first; and Ctrl-C is the service's affair."""
     os.nice(10)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)

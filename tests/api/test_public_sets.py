@@ -1,0 +1,38 @@
+"""Recorded crowds through the service: which worker model comes into force, and how right the labels are."""
+
+import csv
+import os
+from pathlib import Path
+
+import pytest
+
+SETS = Path(os.environ.get("SUFFICE_PUBLIC_SETS") or Path(__file__).resolve().parents[3] / "shared" / "data")
+
+
+def rows(name: str, file: str) -> list[dict[str, str]]:
+    path = SETS / name / file
+    if not path.exists():
+        pytest.skip(f"the public set {name} is not at {SETS}")
+    with path.open(newline="") as lines:
+        return list(csv.DictReader(lines))
+
+
+@pytest.mark.parametrize(("name", "model", "accuracy"), [("bluebirds", "two-coin", 0.88), ("rte", "one-coin", 0.92)])
+async def test_auto_ends_where_the_crowd_needs_it(client, name, model, accuracy):
+    """With all answers and nothing but the labels said: bluebirds needs two coins per worker, RTE does not."""
+    answers, truths = rows(name, "answers.csv"), rows(name, "truth.csv")
+    most = max(len([one for one in answers if one["item"] == item]) for item in {one["item"] for one in answers})
+    fields = {"requirement": {"kind": "count", "labels": most}, "max_votes_per_label": None}
+    created = await client.post("/v1/jobs", json={"labels": ["0", "1"], "budget": None, **fields})
+    path = f"/v1/jobs/{created.json()['id']}"
+    items = [{"key": key} for key in dict.fromkeys(one["item"] for one in answers)]
+    assert (await client.post(f"{path}/items", json=items)).status_code == 201
+    for start in range(0, len(answers), 500):
+        sent = await client.post(f"{path}/answers", json={"answers": answers[start : start + 500]})
+        assert all(one["accepted"] for one in sent.json()["results"])
+    status = (await client.get(path)).json()
+    assert status["answers"] == len(answers)
+    assert status["worker_model_in_force"]["kind"] == model, status["worker_model_in_force"]
+    found = {one["item"]: one["label"] for one in (await client.get(f"{path}/results?limit=1000")).json()["results"]}
+    right = sum(found[truth["item"]] == truth["truth"] for truth in truths)
+    assert right / len(truths) >= accuracy
