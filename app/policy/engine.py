@@ -103,6 +103,13 @@ class Engine:
         """What an answer of the worker with skill[i] on item i is worth per cost, shape (items,)."""
         return self.priority(self.prospect(state, facts, skill))
 
+    def worths(self, state: State, facts: Facts, skills: Array) -> Array:
+        """The same for workers of each of these skills, (workers, parameters), shape (items, workers)."""
+        items, workers = len(state.votes), len(skills)
+        each = np.repeat(np.arange(items), workers)
+        every_pair = State(state.votes[each], state.evidence[each])
+        return self.worth(every_pair, facts.rows(each), np.tile(skills, (items, 1))).reshape(items, workers)
+
     def verdict(self, judgement: Judgement, item: int) -> Verdict:
         """The judgement of one item in words."""
         belief = judgement.belief

@@ -31,6 +31,7 @@ from app.use_cases.workshop import Workshop
 log = structlog.get_logger()
 
 REFIT = "refit"
+_REST = 10  # times as long as the chores took
 _STEP = 0.05  # of progress, below which it is not worth writing down
 
 
@@ -45,6 +46,12 @@ class Chores:
         self._workshop = Workshop()
         self._tasks: dict[UUID, asyncio.Task[None]] = {}
         self._again: set[UUID] = set()
+        self._rest: dict[UUID, float] = {}  # until when a job's chores should let the crowd work, by the loop's time
+
+    def begin_unless_at_rest(self, job_id: UUID) -> None:
+        """The same as `begin`, but not while a crowd would notice: chores take a tenth of a busy job's time at most."""
+        if asyncio.get_running_loop().time() >= self._rest.get(job_id, 0.0):
+            self.begin(job_id)
 
     def begin(self, job_id: UUID) -> asyncio.Task[None]:
         """See to a job, unless that is under way: then once more afterwards."""
@@ -71,6 +78,8 @@ class Chores:
         self._workshop.close()
 
     async def _see_to(self, job_id: UUID) -> None:
+        now = asyncio.get_running_loop().time
+        started = now()
         try:
             while True:
                 self._again.discard(job_id)
@@ -87,6 +96,8 @@ class Chores:
             else:
                 log.exception("chores failed", job=str(job_id))
         finally:
+            self._rest = {job: until for job, until in self._rest.items() if until > now()}
+            self._rest[job_id] = now() + _REST * (now() - started)
             self._tasks.pop(job_id, None)  # at once: whoever comes now begins anew
 
     async def _next_chore(self, connection: AsyncConnection, job_id: UUID) -> bool:

@@ -129,8 +129,7 @@ class Desk:
         chore = None
         try:
             before, after, outcomes = await self._commit(job_id, [waiting.wish for waiting in together])
-            chore = self._chores.begin(job_id) if calls_for_chores(before, after) else None
-            chore = chore if len(together) == 1 and after.answers <= _SMALL else None
+            chore = self._begin_chores(job_id, before, after, alone=len(together) == 1)
         except Exception as error:  # noqa: BLE001  whatever it is, it belongs to those who wait, not to this loop
             if len(together) > 1 and not is_lost(error) and not isinstance(error, SufficeError):
                 for waiting in together:  # one of them may be to blame; the others shall not suffer for it
@@ -142,6 +141,15 @@ class Desk:
                 chore.add_done_callback(partial(waiting.tell, outcome))
             else:
                 waiting.tell(outcome)
+
+    def _begin_chores(self, job_id: UUID, before: Job, after: Job, *, alone: bool) -> asyncio.Task[None] | None:
+        """See to what a transaction has left to be done; gives what those who brought it about should wait for."""
+        if not calls_for_chores(before, after):
+            return None
+        if alone and after.answers <= _SMALL:
+            return self._chores.begin(job_id)
+        self._chores.begin_unless_at_rest(job_id)
+        return None
 
     async def _commit(self, job_id: UUID, wishes: Sequence[Wish]) -> tuple[Job, Job, list[Any]]:
         async with self._database.begin() as connection:

@@ -2,8 +2,8 @@
 
 import asyncio
 from bisect import insort
-from collections import Counter
-from collections.abc import Collection, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from itertools import islice
@@ -69,7 +69,7 @@ class QueueHead:
         self._horizon = (0.0, 0)  # the rank behind which nothing is known for sure
         self._leased: Counter[int] = Counter()
         self._changed: dict[int, Item] = {}
-        self._worth: dict[tuple[int, str], float] = {}
+        self._worth: dict[int, dict[str, float]] = defaultdict(dict)
 
     async def read_ahead(self, wanted: int) -> None:
         ahead = max(wanted - 1, 0) + (SHORTLIST - 1 if self._skills else 0)
@@ -81,8 +81,7 @@ class QueueHead:
             self._horizon = _rank(self._queue[-1])
         pairs = len(self._skills) * len(self._queue)
         if len(self._skills) > 1 and pairs * len(self._job.rules.labels) ** 2 <= _MOST_VALUED:
-            items = [queued.item for queued in self._queue]
-            await asyncio.to_thread(self._value, items * len(self._skills), np.repeat(list(self._skills), len(items)))
+            await asyncio.to_thread(self._value, [queued.item for queued in self._queue], list(self._skills))
 
     @property
     def is_empty(self) -> bool:
@@ -148,19 +147,18 @@ class QueueHead:
         worker = buyer.worker
         if worker is None or worker not in self._skills:
             return Offer(found[0], found[0].item.standing.priority)
-        unvalued = [queued.item for queued in found if (queued.item.item_id, worker) not in self._worth]
+        unvalued = [queued.item for queued in found if worker not in self._worth[queued.item.item_id]]
         if unvalued:
-            self._value(unvalued, [worker] * len(unvalued))
-        offers = [Offer(queued, self._worth[queued.item.item_id, worker]) for queued in found]
-        return max(offers, key=lambda offer: offer.worth)  # the first of equals, as the queue has them
+            self._value(unvalued, [worker])
+        worth = [self._worth[queued.item.item_id][worker] for queued in found]
+        best = max(range(len(found)), key=worth.__getitem__)  # the first of equals, as the queue has them
+        return Offer(found[best], worth[best])
 
-    def _value(self, items: list[Item], workers: Collection[str]) -> None:
-        """What an answer of workers[i] on items[i] is worth."""
-        skills = [self._skills[worker] for worker in workers]
-        worth = worths(self._engine, items, skills)
-        self._worth |= {
-            (item.item_id, str(worker)): value for item, worker, value in zip(items, workers, worth, strict=True)
-        }
+    def _value(self, items: Sequence[Item], workers: Sequence[str]) -> None:
+        """What an answer of each of these workers on each of these items is worth."""
+        grid = worths(self._engine, items, np.array([self._skills[worker] for worker in workers]))
+        for item, row in zip(items, grid.tolist(), strict=True):
+            self._worth[item.item_id] |= zip(workers, row, strict=True)
 
 
 def skills_for(job: Job, workers: Mapping[str, Worker], chosen: Collection[str]) -> dict[str, Array]:

@@ -163,18 +163,16 @@ def _unpadded(evidence: Array) -> list[float]:
     return kept
 
 
-def worths(engine: Engine, items: Sequence[Item], skills: Sequence[Array]) -> list[float]:
-    """What an answer of a worker with skills[i] on items[i] is worth per cost."""
-    found = [0.0] * len(items)
+def worths(engine: Engine, items: Sequence[Item], skills: Array) -> Array:
+    """What an answer of a worker of each of these skills, (workers, *), is worth per cost, shape (items, workers)."""
+    found = np.empty((len(items), len(skills)))
     rows: defaultdict[int, list[int]] = defaultdict(list)  # by the width of the evidence, as below
     for row, item in enumerate(items):
         rows[len(item.standing.evidence)].append(row)
     for alike in rows.values():
         some = [items[row] for row in alike]
         state, facts = state_of([item.standing for item in some]), facts_of(engine, [Known.of(item) for item in some])
-        worth = engine.worth(state, facts, np.array([skills[row] for row in alike]))
-        for row, value in zip(alike, worth.tolist(), strict=True):
-            found[row] = value
+        found[alike] = engine.worths(state, facts, skills)
     return found
 
 
