@@ -18,6 +18,7 @@ from app.policy.belief import Facts
 from app.policy.engine import Engine
 from app.policy.requirements import Margin
 from app.policy.rules import Rules
+from app.policy.workers import Anonymous
 
 WORKERS, HITS = 1_000, 5_000
 EPSILONS = (0.0, 0.05, 0.1)
@@ -27,7 +28,12 @@ CLAIM = 0.35
 
 def run(crowd: Crowd, c: float, epsilon: float, *, ucb: bool) -> Outcome:
     """One stream of HITs."""
-    rules = Rules(labels=("no", "yes"), requirement=Margin(c=c, epsilon=epsilon), max_votes_per_label=None)
+    rules = Rules(
+        labels=("no", "yes"),
+        requirement=Margin(c=c, epsilon=epsilon),
+        worker_model=Anonymous(),
+        max_votes_per_label=None,
+    )
     rng = np.random.default_rng(2)
     job = Job(Engine(rules), Facts.plain(crowd.items), crowd.workers)
     return stream(job, crowd, by_index(job) if ucb else at_random(job, rng), rng)
