@@ -51,6 +51,7 @@ Try it from top to bottom: **create a job**, **add items**, **get the next items
 that you created last. Errors are [RFC 9457](https://www.rfc-editor.org/rfc/rfc9457) problems with a stable `code`.
 """
 
+_BACKGROUND = 2  # connections, and jobs that are refitted at once
 _ROUNDS_PER_CHORES = 10  # of the sweep: what a crash has left behind need not be found at once
 
 _READING_ORDER = ("jobs", "items", "workers", "work", "results", "operations", "catalog", "health")
@@ -96,7 +97,9 @@ def create_app(settings: Settings | None = None, clock: Clock = _utc_now) -> Fas
     app.state.imports = Imports()
     app.state.database = create_engine(settings.database_url, settings.database_connections)
     app.state.turns = Turns()
-    app.state.chores = Chores(app.state.database, clock, app.state.turns)
+    # A pool of their own: a refit holds a connection for as long as it takes, and nobody shall wait for that.
+    app.state.background = create_engine(settings.database_url, _BACKGROUND)
+    app.state.chores = Chores(app.state.background, clock, app.state.turns, at_once=_BACKGROUND)
     app.state.desk = Desk(app.state.database, clock, app.state.chores)
     problems.install(app)
     docs.install(app)
@@ -131,6 +134,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
             await sweeper
         await app.state.desk.close()
         await app.state.chores.close()
+        await app.state.background.dispose()
         await app.state.database.dispose()
 
 

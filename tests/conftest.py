@@ -62,6 +62,7 @@ async def app(database_url: str, clock: Clock) -> AsyncIterator[FastAPI]:
     app = create_app(Settings(database_url=database_url, database_connections=20, log_level="error"), clock)
     yield app
     await app.state.chores.close()
+    await app.state.background.dispose()
     await app.state.database.dispose()
 
 

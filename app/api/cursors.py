@@ -36,7 +36,7 @@ def after_job(cursor: str | None) -> tuple[datetime, UUID] | None:
 
 
 def cursor_of(*parts: object) -> str:
-    return urlsafe_b64encode(json.dumps([str(part) for part in parts]).encode()).decode()
+    return urlsafe_b64encode(json.dumps([str(part) for part in parts], ensure_ascii=False).encode()).decode()
 
 
 def _a_number(parts: list[str]) -> int:

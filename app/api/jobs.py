@@ -19,6 +19,7 @@ from app.policy.rules import Rules
 from app.store.jobs import Job
 from app.store.responses import NO_JOB, Reply
 from app.use_cases.change_job import Changes, change_job
+from app.use_cases.chores import Chores
 from app.use_cases.create_job import create_job
 from app.use_cases.manage_jobs import list_jobs, pause_job, remove_job
 from app.use_cases.once import once
@@ -98,7 +99,10 @@ async def patch_job(
     """
     async with turns.of(job_id):
         take_your_time(request)
-        return _shown(await change_job(database, job_id, _changes(body), clock))
+        changed = await change_job(database, job_id, _changes(body), clock)
+    chores: Chores = request.app.state.chores
+    chores.begin(job_id)  # items that became resolved may have shown who guesses
+    return _shown(changed)
 
 
 @router.post("/{job}/pause", summary="Pause a job", responses=documented(JobUnknown, InvalidInput))

@@ -204,6 +204,6 @@ def _shown(profile: Profile) -> WorkerOut:
             evidence=block["evidence"],
             since=datetime.fromisoformat(block["since"]),
             votes=block["votes"],
-            pending=block.get("pending", False),
+            pending=row.recount,
         ),
     )

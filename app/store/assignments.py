@@ -78,9 +78,6 @@ _EXPIRE = """
 _RELEASE_OF = """
     UPDATE assignment SET state = 'released' WHERE job_id = $1 AND state = 'live' AND worker = ANY ($2::text[])
     RETURNING item_id, cost"""
-_WHO_HOLDS = """
-    SELECT worker FROM assignment WHERE job_id = $1 AND state = 'live' AND worker IS NOT NULL
-    GROUP BY worker HAVING count(*) >= $2"""
 
 
 async def live_leases_of(
@@ -141,11 +138,6 @@ async def release_leases_of(
 ) -> list[tuple[int, Decimal]]:
     """End what these workers hold; gives the item and the money that each lease returns."""
     return [(row["item_id"], row["cost"]) for row in await fetch(connection, _RELEASE_OF, job_id, list(workers))]
-
-
-async def who_holds(connection: AsyncConnection, job_id: UUID, *, at_least: int) -> list[str]:
-    """Workers with so many live leases, or more."""
-    return [row["worker"] for row in await fetch(connection, _WHO_HOLDS, job_id, at_least)]
 
 
 async def next_expiry(connection: AsyncConnection, job_id: UUID) -> datetime | None:

@@ -92,7 +92,8 @@ _PROMOTE = """
     UPDATE item SET gold = label, promoted = true
     WHERE job_id = $1 AND item_id = ANY ($2::bigint[]) AND state = 'resolved' AND gold IS NULL"""
 _DEMOTE = """
-    UPDATE item SET gold = NULL, promoted = false WHERE job_id = $1 AND item_id = ANY ($2::bigint[]) AND promoted"""
+    UPDATE item SET gold = NULL, promoted = false, scored = $3
+    WHERE job_id = $1 AND item_id = ANY ($2::bigint[]) AND promoted"""
 _PAGE = f"""
     SELECT {COLUMNS} FROM item i WHERE i.job_id = $1 AND i.item_id > $2 AND ($3::text IS NULL OR i.state = $3)
     ORDER BY i.item_id LIMIT $4"""
@@ -128,14 +129,16 @@ async def change_in_flight(connection: AsyncConnection, job_id: UUID, change: Ma
         await fetch(connection, _CHANGE_IN_FLIGHT, job_id, list(change), list(change.values()))
 
 
-async def change_gold(
-    connection: AsyncConnection, job_id: UUID, *, promoted: Collection[int], demoted: Collection[int]
-) -> None:
-    """Make gold of resolved items, and take that back of others."""
-    if promoted:
-        await fetch(connection, _PROMOTE, job_id, list(promoted))
-    if demoted:
-        await fetch(connection, _DEMOTE, job_id, list(demoted))
+async def promote_items(connection: AsyncConnection, job_id: UUID, item_ids: Collection[int]) -> None:
+    """Make gold of resolved items."""
+    if item_ids:
+        await fetch(connection, _PROMOTE, job_id, list(item_ids))
+
+
+async def demote_items(connection: AsyncConnection, job_id: UUID, item_ids: Collection[int], *, newest: int) -> None:
+    """Take that back. What was answered up to the newest answer was held to the gold, and is to no label again."""
+    if item_ids:
+        await fetch(connection, _DEMOTE, job_id, list(item_ids), newest)
 
 
 async def page_of_items(

@@ -29,7 +29,7 @@ _UNFINISHED = operation.c.state.in_([literal_column("'waiting'"), literal_column
 _JOBS_IN_NEED = text("""
     SELECT job_id FROM operation WHERE state IN ('waiting', 'running')
     UNION SELECT job_id FROM job WHERE answers >= refit_at
-    UNION SELECT job_id FROM worker WHERE block ? 'pending'""")
+    UNION SELECT job_id FROM worker WHERE recount""")
 _TRY_TO_BE_ALONE = text("SELECT pg_try_advisory_lock(hashtextextended(:name, 0))")
 _NO_LONGER_ALONE = text("SELECT pg_advisory_unlock(hashtextextended(:name, 0))")
 
@@ -51,6 +51,12 @@ async def load_operation(connection: AsyncConnection, job_id: UUID, number: int)
 async def first_unfinished(connection: AsyncConnection, job_id: UUID) -> Operation | None:
     """The one to be carried out next; one that is running though nobody runs it was left behind by a crash."""
     found = await _operations(connection, job_id, _UNFINISHED)
+    return found[-1] if found else None
+
+
+async def waiting_operation(connection: AsyncConnection, job_id: UUID) -> Operation | None:
+    """One that nobody has begun."""
+    found = await _operations(connection, job_id, _UNFINISHED & (operation.c.state == "waiting"))
     return found[-1] if found else None
 
 

@@ -195,6 +195,7 @@ worker = Table(
     Column("seconds", ARRAY(REAL), nullable=False, server_default=text("'{}'")),  # from lease to answer, the last few
     Column("status", Text, nullable=False, server_default=text("'active'")),
     Column("block", JSONB(none_as_null=True)),  # why, on what evidence, since when, and what became of the votes
+    Column("recount", Boolean, nullable=False, server_default=false()),  # the votes are yet to be removed or put back
     Column("pardoned_at", BigInteger),  # `decided` when a requester last unblocked the worker
     Column("promise", Double, Computed(PROMISE, persisted=True)),
     ForeignKeyConstraint(["job_id"], ["job.job_id"], ondelete="CASCADE"),
@@ -203,7 +204,7 @@ worker = Table(
     CheckConstraint("(status = 'blocked') = (block IS NOT NULL)", name="blocked_for_a_reason"),
     CheckConstraint("0 <= agreed AND agreed <= decided AND decided <= answers", name="answers_add_up"),
     CheckConstraint("0 <= gold_right AND gold_right <= gold_asked", name="gold_adds_up"),
-    Index("ix_worker_pending", "job_id", postgresql_where=text("block ? 'pending'")),
+    Index("ix_worker_recount", "job_id", postgresql_where=text("recount")),
     # Whom to ask first, where nobody is named.
     Index(
         "ix_worker_promise",

@@ -44,6 +44,7 @@ class WorkerRow:
     median_seconds: float | None
     status: WorkerStatus
     block: Mapping[str, Any] | None
+    recount: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +71,7 @@ _VALUES = {
 }
 _COLUMNS = f"""
     worker, skill, price, registered, tier, answers, decided, agreed, gold_asked, gold_right,
-    {_MEDIAN} AS median_seconds, status, block"""
+    {_MEDIAN} AS median_seconds, status, block, recount"""
 _ONE = f"SELECT {_COLUMNS} FROM worker WHERE job_id = $1 AND worker = $2"
 _PAGE = f"""
     SELECT {_COLUMNS}, place FROM (SELECT *, {{value}} AS place FROM worker WHERE job_id = $1) AS worker

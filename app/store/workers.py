@@ -48,6 +48,7 @@ _REPLACE = """
     UPDATE worker w SET skill = sent.skill::double precision[], accuracy = sent.accuracy
     FROM unnest($2::text[], $3::text[], $4::double precision[]) AS sent (worker, skill, accuracy)
     WHERE w.job_id = $1 AND w.worker = sent.worker"""
+_FORGET = "UPDATE worker SET skill = NULL, accuracy = NULL WHERE job_id = $1 AND skill IS NOT NULL"
 _CARRY = """
     INSERT INTO worker (job_id, worker, skill, carried, accuracy, tier)
     SELECT $2, worker, skill, skill, accuracy, tier FROM worker WHERE job_id = $1 AND skill IS NOT NULL"""
@@ -61,15 +62,15 @@ _REGISTER = """
     FROM unnest($2::text[], $3::numeric[], $4::text[], $5::text[]) AS sent (worker, price, tier, skill)
     WHERE w.job_id = $1 AND w.worker = sent.worker"""
 _BLOCK = """
-    UPDATE worker w SET status = 'blocked', block = sent.block::jsonb
-    FROM unnest($2::text[], $3::text[]) AS sent (worker, block)
+    UPDATE worker w SET status = 'blocked', block = sent.block::jsonb, recount = sent.recount
+    FROM unnest($2::text[], $3::text[], $4::boolean[]) AS sent (worker, block, recount)
     WHERE w.job_id = $1 AND w.worker = sent.worker"""
 _UNBLOCK = """
-    UPDATE worker SET status = 'active', block = NULL, pardoned_at = decided
+    UPDATE worker SET status = 'active', block = NULL, pardoned_at = decided, recount = true
     WHERE job_id = $1 AND worker = $2 AND status = 'blocked'"""
-_RECOUNTED = "UPDATE worker SET block = block - 'pending' WHERE job_id = $1 AND worker = $2 AND status = 'blocked'"
+_RECOUNTED = "UPDATE worker SET recount = false WHERE job_id = $1 AND worker = $2"
 _PENDING = """
-    SELECT worker FROM worker WHERE job_id = $1 AND status = 'blocked' AND block ? 'pending' ORDER BY worker"""
+    SELECT worker FROM worker WHERE job_id = $1 AND recount ORDER BY worker"""
 
 
 async def load_workers(connection: AsyncConnection, job_id: UUID, names: Collection[str]) -> dict[str, Worker]:
@@ -94,22 +95,33 @@ async def replace_skills(
     await fetch(connection, _REPLACE, job_id, list(names), [array_text(skill) for skill in skills], list(accuracies))
 
 
+async def forget_skills(connection: AsyncConnection, job_id: UUID) -> None:
+    """All workers are newcomers again: what the numbers of a skill mean has changed."""
+    await fetch(connection, _FORGET, job_id)
+
+
 async def carry_skills(connection: AsyncConnection, source: UUID, target: UUID) -> None:
     """Let the workers of a job begin another one with the skill and the tier that they have."""
     await fetch(connection, _CARRY, source, target)
+
+
+async def begin_workers(connection: AsyncConnection, job_id: UUID, names: Collection[str]) -> None:
+    """Let the job know of these workers, without offering them to it."""
+    await fetch(connection, _BEGIN, job_id, list(names))
 
 
 async def save_registrations(connection: AsyncConnection, job_id: UUID, sent: Sequence[Registration]) -> None:
     """Register workers, each named once."""
     workers, prices, tiers = columns_of(sent, "worker", "price", "tier")
     skills = [None if one.skill is None else array_text(one.skill) for one in sent]
-    await fetch(connection, _BEGIN, job_id, workers)
+    await begin_workers(connection, job_id, workers)
     await fetch(connection, _REGISTER, job_id, workers, prices, tiers, skills)
 
 
 async def save_blocks(connection: AsyncConnection, job_id: UUID, blocks: Mapping[str, Mapping[str, Any]]) -> None:
-    """Shut out these workers, who must be known."""
-    await fetch(connection, _BLOCK, job_id, list(blocks), [json.dumps(block) for block in blocks.values()])
+    """Shut out these workers, who must be known; unless their votes are kept, they are to be counted again."""
+    recount = [block["votes"] != "keep" for block in blocks.values()]
+    await fetch(connection, _BLOCK, job_id, list(blocks), [json.dumps(block) for block in blocks.values()], recount)
 
 
 async def lift_block(connection: AsyncConnection, job_id: UUID, worker: str) -> None:
@@ -118,12 +130,12 @@ async def lift_block(connection: AsyncConnection, job_id: UUID, worker: str) -> 
 
 
 async def mark_recounted(connection: AsyncConnection, job_id: UUID, worker: str) -> None:
-    """Nothing is left to be done about the votes of a blocked worker."""
+    """Nothing is left to be done about the votes of a worker."""
     await fetch(connection, _RECOUNTED, job_id, worker)
 
 
 async def workers_to_recount(connection: AsyncConnection, job_id: UUID) -> list[str]:
-    """Blocked workers whose votes have not been dealt with yet."""
+    """Workers who were blocked or let in again, and whose votes have not been dealt with yet."""
     return [row["worker"] for row in await fetch(connection, _PENDING, job_id)]
 
 

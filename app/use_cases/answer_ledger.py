@@ -12,7 +12,7 @@ from app.domain import ItemState
 from app.policy.belief import Array
 from app.store.answers import Answer, answers_by_assignment, answers_by_pair, answers_on_items, insert_answers
 from app.store.assignments import Lease, leases_by_number, leases_by_pair, mark_answered
-from app.store.items import Item, change_gold, load_items, save_standings
+from app.store.items import Item, demote_items, load_items, promote_items, save_standings
 from app.store.jobs import Job
 from app.store.worker_counts import Score, Tally, hold_votes_to_labels, save_tallies
 from app.store.workers import STRANGER, Worker, load_workers
@@ -179,8 +179,9 @@ async def write_back(connection: AsyncConnection, ledger: Ledger) -> list[Score]
     await save_standings(connection, job_id, changed)
     by_gold = await save_tallies(connection, job_id, _tallies(ledger))
     resolved = [item.item_id for item in changed if item.standing.state is ItemState.RESOLVED and item.gold is None]
+    await demote_items(connection, job_id, ledger.demoted, newest=ledger.given)
     scores = await hold_votes_to_labels(connection, job_id, resolved, newest=ledger.given)
-    await change_gold(connection, job_id, promoted=ledger.promoted, demoted=ledger.demoted)
+    await promote_items(connection, job_id, ledger.promoted)
     return list({score.worker: score for score in (*by_gold, *scores)}.values())  # the later ones know more
 
 

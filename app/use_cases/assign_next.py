@@ -9,7 +9,7 @@ from typing import Any, Literal
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.domain import Reason
-from app.store.assignments import HeldLease, live_leases_of, next_expiry, who_holds
+from app.store.assignments import HeldLease, live_leases_of, next_expiry
 from app.store.jobs import Job
 from app.store.queue import who_finds_open, who_finds_room
 from app.store.workers import Worker, load_workers, most_promising
@@ -19,6 +19,7 @@ from app.use_cases.queue_head import QueueHead, skills_for
 _LONGEST_WAIT = timedelta(seconds=30)
 _SOON = timedelta(seconds=5)
 _TEAM = 64  # workers of whom one is chosen, where a platform does not say who is there
+_MOST_LOOKED_AT = 64 * _TEAM  # before the others are taken to have as little to do
 
 
 @dataclass(frozen=True)
@@ -85,8 +86,7 @@ async def _who_is_there(
     open_to_all = [ask.worker is None and ask.workers is None for ask in asks]
     if not job.rules.worker_choice.chooses or not any(open_to_all):
         return list(asks), workers
-    busy = await who_holds(connection, job.job_id, at_least=job.rules.leases_per_worker)
-    promising = await most_promising(connection, job.job_id, besides=busy, most=_TEAM)
+    promising = await most_promising(connection, job.job_id, besides=(), most=_TEAM)
     team = tuple(promising)
     teams = [
         replace(ask, workers=team, anew=True) if to_all else ask for ask, to_all in zip(asks, open_to_all, strict=True)
@@ -107,7 +107,13 @@ def _lacking(handout: Handout, asks: Sequence[Ask]) -> int:
 async def _give(handout: Handout, ask: Ask) -> list[HeldLease]:
     if ask.workers is None:
         return await handout.give(ask.worker, ask.count)
-    return await handout.give_to_one_of(ask.workers, ask.count, anew=ask.anew)
+    given = await handout.give_to_one_of(ask.workers, ask.count, anew=ask.anew)
+    passed_over = list(ask.workers)
+    while not given and ask.anew and len(passed_over) % _TEAM == 0 and 0 < len(passed_over) < _MOST_LOOKED_AT:
+        further = await handout.look_for_workers(besides=passed_over, most=_TEAM)
+        given = await handout.give_to_one_of(further, ask.count, anew=True)
+        passed_over += further or [""]  # nobody is left
+    return given
 
 
 def _assigned(leases: Sequence[HeldLease], fresh: Mapping[int, HeldLease]) -> Next:

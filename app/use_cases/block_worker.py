@@ -8,7 +8,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from app.domain import Reason
 from app.store.jobs import lock_job, save_ledger
-from app.store.workers import Registration, Worker, lift_block, load_workers, save_registrations
+from app.store.workers import Worker, begin_workers, lift_block, load_workers
 from app.use_cases.clock import Clock
 from app.use_cases.manage_workers import Profile, profile_of, read_worker
 from app.use_cases.recount_votes import recount_votes_of
@@ -35,13 +35,13 @@ async def block_worker(
     async with turns.of(job_id), database.begin() as connection:
         job = await lock_job(connection, job_id)
         now = clock()
-        known = await _registered(connection, job_id, worker)
+        known = await _known(connection, job_id, worker)
         reason = Reason("requester", message or _NO_REASON)
         block = block_of(reason, votes=votes, since=now, by="requester")
         if known.block is not None:
             block |= _kept(known.block, message)
         await save_ledger(connection, await shut_out(connection, job, {worker: block}))
-    await recount_votes_of(database, turns, job_id, worker, clock)
+    await recount_votes_of(database.begin, turns, job_id, worker, clock)
     return await read_worker(database, job_id, worker)
 
 
@@ -51,15 +51,15 @@ async def unblock_worker(database: AsyncEngine, turns: Turns, job_id: UUID, work
         job = await lock_job(connection, job_id)
         await profile_of(connection, job, worker)
         await lift_block(connection, job_id, worker)
-    await recount_votes_of(database, turns, job_id, worker, clock)
+    await recount_votes_of(database.begin, turns, job_id, worker, clock)
     return await read_worker(database, job_id, worker)
 
 
-async def _registered(connection: AsyncConnection, job_id: UUID, worker: str) -> Worker:
-    """The worker, who is registered by this if nobody knew it before."""
+async def _known(connection: AsyncConnection, job_id: UUID, worker: str) -> Worker:
+    """The worker, of whom the job knows from now on."""
     known = await load_workers(connection, job_id, [worker])
     if worker not in known:
-        await save_registrations(connection, job_id, [Registration(worker=worker)])
+        await begin_workers(connection, job_id, [worker])
         return Worker()
     return known[worker]
 

@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 from uuid import UUID
 
 import structlog
@@ -21,6 +22,7 @@ from app.store.operations import (
     no_longer_alone,
     save_operation,
     try_to_be_alone,
+    waiting_operation,
 )
 from app.use_cases.clock import Clock
 from app.use_cases.recount_votes import recount_pending
@@ -41,9 +43,11 @@ class Chores:
     Whatever is to be done stands in the database, so that a crash forgets nothing: the sweep finds it again.
     """
 
-    def __init__(self, database: AsyncEngine, clock: Clock, turns: Turns) -> None:
+    def __init__(self, database: AsyncEngine, clock: Clock, turns: Turns, *, at_once: int = 1) -> None:
+        """Each job that is seen to holds one connection of `database` all the while: `at_once` are there to be held."""
         self._database, self._clock, self._turns = database, clock, turns
         self._workshop = Workshop()
+        self._room = asyncio.Semaphore(at_once)
         self._tasks: dict[UUID, asyncio.Task[None]] = {}
         self._again: set[UUID] = set()
         self._rest: dict[UUID, float] = {}  # until when a job's chores should let the crowd work, by the loop's time
@@ -83,7 +87,7 @@ class Chores:
         try:
             while True:
                 self._again.discard(job_id)
-                async with _alone(self._database, job_id) as connection:
+                async with self._room, _alone(self._database, job_id) as connection:
                     while connection is not None and await self._next_chore(connection, job_id):
                         pass
                 if job_id not in self._again:
@@ -102,7 +106,7 @@ class Chores:
 
     async def _next_chore(self, connection: AsyncConnection, job_id: UUID) -> bool:
         """Do one; False where none is left."""
-        await recount_pending(self._database, self._turns, job_id, self._clock)
+        await recount_pending(partial(_transaction, connection), self._turns, job_id, self._clock)
         async with connection.begin():
             job = await load_job(connection, job_id)
             asked = await first_unfinished(connection, job_id)
@@ -153,10 +157,7 @@ async def ask_for_refit(database: AsyncEngine, job_id: UUID, now: datetime) -> O
     """Write down that a refit is wanted; one that waits already will do."""
     async with database.begin() as connection:
         job = await lock_job(connection, job_id)
-        waiting = await first_unfinished(connection, job_id)
-        if waiting is not None and waiting.state == "waiting":
-            return waiting
-        return await _insert(connection, job, now)
+        return await waiting_operation(connection, job_id) or await _insert(connection, job, now)
 
 
 async def _note_refit(connection: AsyncConnection, job_id: UUID, now: datetime) -> Operation:
@@ -182,6 +183,12 @@ async def _put_off(connection: AsyncConnection, job_id: UUID) -> None:
 async def _save(connection: AsyncConnection, job_id: UUID, shown: Operation) -> None:
     async with connection.begin():
         await save_operation(connection, job_id, shown)
+
+
+@asynccontextmanager
+async def _transaction(connection: AsyncConnection) -> AsyncIterator[AsyncConnection]:
+    async with connection.begin():
+        yield connection
 
 
 @asynccontextmanager

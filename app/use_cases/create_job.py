@@ -9,7 +9,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.errors import FieldError, InvalidInput, JobUnknown
 from app.policy.rules import Rules
-from app.store.jobs import Job, insert_job, load_job
+from app.store.jobs import Job, insert_job, lock_job
 from app.store.workers import carry_skills
 
 
@@ -47,7 +47,7 @@ async def create_job(
 async def _source(connection: AsyncConnection, new: Job, reputation: UUID) -> Job:
     """The job that skills are brought from, if they mean the same here."""
     try:
-        source = await load_job(connection, reputation)
+        source = await lock_job(connection, reputation)  # so that its stage and its skills are of one moment
     except JobUnknown:
         raise _no_reputation(f"There is no job {reputation}", "Must be the id of a job") from None
     if source.rules.labels != new.rules.labels:

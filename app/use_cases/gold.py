@@ -28,9 +28,9 @@ def refutes_the_item(ledger: Ledger, vote: Vote) -> bool:
     return checks_the_item(ledger, vote) and vote.label != vote.item.gold
 
 
-def demoted(item: Item) -> Item:
-    """Gold no more: it stands where its votes say, and may be open again."""
-    return replace(item, gold=None, promoted=False)
+def demoted(ledger: Ledger, item: Item) -> Item:
+    """Gold no more: it stands where its votes say, perhaps open. Who was held to it is not held to it twice."""
+    return replace(item, gold=None, promoted=False, scored=ledger.given)
 
 
 def is_promoted(ledger: Ledger, before: Standing, item: Item) -> bool:

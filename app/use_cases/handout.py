@@ -13,12 +13,12 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from app.domain import AssignmentState
 from app.policy.chance import number_of
 from app.policy.worker_choice import Team
-from app.store.assignments import HeldLease, Lease, save_leases
+from app.store.assignments import HeldLease, Lease, live_leases_of, save_leases
 from app.store.items import Item, change_in_flight
 from app.store.jobs import Job
 from app.store.queue import gold_item
-from app.store.workers import STRANGER, Worker
-from app.use_cases.queue_head import Buyer, Offer, QueueHead
+from app.store.workers import STRANGER, Worker, most_promising
+from app.use_cases.queue_head import Buyer, Offer, QueueHead, skills_for
 
 
 @dataclass
@@ -72,6 +72,15 @@ class Handout:
             theirs.append(lease)
         return theirs[:count]
 
+    async def look_for_workers(self, besides: Sequence[str], most: int) -> list[str]:
+        """Registered workers who may be asked, other than these, best first; the handout knows of them from now on."""
+        further = await most_promising(self.connection, self.job.job_id, besides=besides, most=most)
+        self.workers = {**self.workers, **further}
+        for name, leases in (await live_leases_of(self.connection, self.job.job_id, further.keys())).items():
+            self.held.setdefault(name, leases)  # what was given here a moment ago is not there yet
+        self.queue.learn_of(skills_for(self.job, further, further.keys()))
+        return list(further)
+
     def balanced(self) -> Job:
         """The job with what was promised here."""
         job = self.job
@@ -101,6 +110,7 @@ class Handout:
         free = [name for name in team if not self.is_busy(name)]
         buyers = {name: self._buyer(name, [held.lease.item_id for held in self.held.get(name, ())]) for name in free}
         if choice.compares_offers:
+            await self.queue.value_for(free)
             found = {name: await self._offer(buyer) for name, buyer in buyers.items()}
             offers = {name: offer for name, offer in found.items() if offer is not None}
             free = list(offers)

@@ -12,7 +12,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from app.domain import ItemState
 from app.policy.belief import Array
 from app.policy.engine import Engine
-from app.store.items import Standing
+from app.store.items import Standing, demote_items
 from app.store.jobs import Job, save_ledger
 from app.store.standings import Place, ballots_on_items, page_of_places, replace_standings
 from app.store.worker_counts import Tally, hold_votes_to_labels, save_tallies
@@ -31,6 +31,7 @@ class Change:
     item_id: int
     before: Standing
     after: Standing
+    demoted: bool = False  # the crowd had made it gold, and it is not what it was any more
 
 
 async def judge_again(
@@ -67,7 +68,7 @@ async def judge_anew(
     """Judge items of a locked job as they are `anew`, in votes and evidence, and write that; gives its new counters.
 
     Without `closed_too` a closed item stays closed, whatever it is believed to be now: only its label may change, to
-    another one that is good enough. So does an item that the crowd made gold.
+    another one that is good enough. An item that the crowd made gold is gold no more if its label does not stand.
     """
     changes = await asyncio.to_thread(changes_of, job.engine, before, anew, closed_too=closed_too)
     return await write_changes(connection, job, changes, now)
@@ -76,6 +77,8 @@ async def judge_anew(
 async def write_changes(connection: AsyncConnection, job: Job, changes: Sequence[Change], now: datetime | None) -> Job:
     """Write what became of items of a locked job, and what that means for their workers; gives its new counters."""
     await replace_standings(connection, job.job_id, [(change.item_id, change.after) for change in changes])
+    demoted = [change.item_id for change in changes if change.demoted]
+    await demote_items(connection, job.job_id, demoted, newest=job.answers)
     resolved = _resolved_now(changes)
     await _score_workers(connection, job, resolved)
     scores = await hold_votes_to_labels(connection, job.job_id, resolved.keys(), newest=job.answers)
@@ -87,14 +90,15 @@ def changes_of(engine: Engine, before: Sequence[Place], anew: Sequence[Place], *
     """What becomes of items, by ascending number, if they are as they are `anew`; see `judge_anew`."""
     judged = zip(before, anew, standings(engine, anew), strict=True)
     changes = [
-        Change(
-            was.item_id,
-            was.standing,
-            standing if closed_too and not was.promoted else _kept_closed(place.standing, standing),
-        )
+        _change(was, standing if closed_too else _kept_closed(place.standing, standing))
         for was, place, standing in judged
     ]
     return [change for change in changes if change.after != change.before]
+
+
+def _change(was: Place, after: Standing) -> Change:
+    stands = after.state is ItemState.RESOLVED and after.label == was.gold
+    return Change(was.item_id, was.standing, after, demoted=was.promoted and not stands)
 
 
 def _kept_closed(known: Standing, judged: Standing) -> Standing:
@@ -108,6 +112,7 @@ def _counted(job: Job, changes: Sequence[Change]) -> Job:
         job,
         resolved=job.resolved + _more(ItemState.RESOLVED, changes),
         given_up=job.given_up + _more(ItemState.GIVEN_UP, changes),
+        gold_items=job.gold_items - sum(change.demoted for change in changes),
         progress=job.progress + fsum(change.after.progress - change.before.progress for change in changes),
     )
 

@@ -21,7 +21,7 @@ from app.use_cases.standing import worths
 
 SHORTLIST = 32  # items that are valued for the worker who asks; `bench/shortlist.py` measures what that misses
 _MOST = 1024  # items read ahead, with all that a worker needs to see
-_MOST_VALUED = 200_000  # numbers: pairs of item and worker, times labels, times labels, that are valued ahead of time
+_MOST_VALUED = 200_000  # numbers: pairs of item and worker, times labels, times labels, that are valued at a time
 
 
 @dataclass(frozen=True)
@@ -69,6 +69,7 @@ class QueueHead:
         self._horizon = (0.0, 0)  # the rank behind which nothing is known for sure
         self._leased: Counter[int] = Counter()
         self._changed: dict[int, Item] = {}
+        self._valued: set[str] = set()  # workers for whom all was valued that was read ahead
         self._worth: dict[int, dict[str, float]] = defaultdict(dict)
 
     async def read_ahead(self, wanted: int) -> None:
@@ -79,9 +80,22 @@ class QueueHead:
         self._whole = len(self._queue) < most
         if self._queue:
             self._horizon = _rank(self._queue[-1])
-        pairs = len(self._skills) * len(self._queue)
-        if len(self._skills) > 1 and pairs * len(self._job.rules.labels) ** 2 <= _MOST_VALUED:
-            await asyncio.to_thread(self._value, [queued.item for queued in self._queue], list(self._skills))
+        await self.value_for(list(self._skills))
+
+    def learn_of(self, skills: Mapping[str, Array]) -> None:
+        """Further workers who may ask."""
+        if self._engine.tells_workers_apart:
+            self._skills = {**self._skills, **skills}
+
+    async def value_for(self, workers: Sequence[str]) -> None:
+        """Value what is known for several workers at once, and away from the event loop."""
+        items = [queued.item for queued in self._queue]
+        new = [name for name in workers if name in self._skills and name not in self._valued]
+        if len(new) > 1 and items:
+            many = max(_MOST_VALUED // (len(items) * len(self._job.rules.labels) ** 2), 1)
+            for start in range(0, len(new), many):
+                await asyncio.to_thread(self._value, items, new[start : start + many])
+            self._valued |= set(new)
 
     @property
     def is_empty(self) -> bool:

@@ -216,7 +216,7 @@ def _led_to(ledger: Ledger, vote: Vote, item: Item, verdict: Verdict) -> tuple[I
         item, verdict = _kept_closed(item, vote.item.standing, verdict)
         return item, verdict, item.standing.confidence
     if refutes_the_item(ledger, vote):
-        return demoted(item), *as_if_new(ledger, vote)
+        return demoted(ledger, item), *as_if_new(ledger, vote)
     return _kept_closed(item, vote.item.standing, verdict)[0], *as_if_new(ledger, vote)
 
 

@@ -1,19 +1,20 @@
 """Take the votes of a worker out of the counts, or put them back, and judge again what they stood on."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, replace
 from datetime import datetime
 from uuid import UUID
 
 import numpy as np
-from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.policy.aggregation import Ballots
 from app.policy.belief import Array, Facts, Mask
 from app.policy.engine import Engine
 from app.policy.workers.replayed import replayed
-from app.store.jobs import Job, lock_job, save_ledger
+from app.store.jobs import Job, load_job, lock_job, save_ledger
 from app.store.recounts import VoteRow, page_of_votes, save_counted, votes_on_items, withhold
 from app.store.standings import Place, places_of
 from app.store.workers import STRANGER, Worker, load_workers, mark_recounted, workers_to_recount
@@ -25,7 +26,10 @@ from app.use_cases.turns import Turns
 _PAGE = 1000  # votes of the worker, each on an item of its own: some tenths of a second under the job's lock
 
 
-async def recount_votes_of(database: AsyncEngine, turns: Turns, job_id: UUID, worker: str, clock: Clock) -> None:
+Begin = Callable[[], AbstractAsyncContextManager[AsyncConnection]]  # a transaction, of a pool or of one connection
+
+
+async def recount_votes_of(begin: Begin, turns: Turns, job_id: UUID, worker: str, clock: Clock) -> None:
     """Bring the counts in step with what was decided about this worker's votes, a page per transaction.
 
     What is to be done is read from the worker's row each time, so that a block and its lifting may overtake each other,
@@ -35,18 +39,18 @@ async def recount_votes_of(database: AsyncEngine, turns: Turns, job_id: UUID, wo
     """
     after: int | None = 0
     while after is not None:
-        async with turns.of(job_id), database.begin() as connection:
+        async with turns.of(job_id), begin() as connection:
             job = await lock_job(connection, job_id)
             after = await _recount_page(connection, job, worker, after, clock())
 
 
-async def recount_pending(database: AsyncEngine, turns: Turns, job_id: UUID, clock: Clock) -> None:
-    """Deal with the votes of all who are blocked and whose votes nobody has dealt with yet."""
-    async with database.begin() as connection:
-        await lock_job(connection, job_id)
+async def recount_pending(begin: Begin, turns: Turns, job_id: UUID, clock: Clock) -> None:
+    """Deal with the votes of all who were blocked or let in again and whose votes nobody has dealt with yet."""
+    async with begin() as connection:
+        await load_job(connection, job_id)
         waiting = await workers_to_recount(connection, job_id)
     for worker in waiting:
-        await recount_votes_of(database, turns, job_id, worker, clock)
+        await recount_votes_of(begin, turns, job_id, worker, clock)
 
 
 async def _recount_page(connection: AsyncConnection, job: Job, worker: str, after: int, now: datetime) -> int | None:

@@ -23,7 +23,7 @@ from app.store.answers import Vote, votes_on_items_since, votes_since
 from app.store.history import History, ballots_of, read_history
 from app.store.jobs import Job, load_job, lock_job, save_ledger, save_stage
 from app.store.standings import Place, places_of, versions_of
-from app.store.workers import load_workers, replace_skills
+from app.store.workers import forget_skills, load_workers, replace_skills
 from app.use_cases.clock import Clock
 from app.use_cases.judge_again import Change, changes_of, write_changes
 from app.use_cases.skills import accuracies
@@ -184,15 +184,18 @@ async def _take_over(connection: AsyncConnection, draft: _Draft) -> Job:
     the numbers of a skill mean.
     """
     job = draft.history.job
-    names = [name for name in draft.history.crowd if draft.skills[name].size]
-    many = len(names) if draft.found.stage != job.stage else _WORKERS
-    for start in range(0, max(len(names), 1), max(many, 1)):
+    moves = draft.found.stage != job.stage
+    names = [] if moves else list(draft.history.crowd)
+    for start in range(0, max(len(names), 1), _WORKERS):
         async with connection.begin():
             job = await lock_job(connection, job.job_id)
             votes, draft.until = await votes_since(connection, job.job_id, draft.until)
             draft.learn(votes)
             job = _refitted(job, draft)
-            skills = {name: draft.skills[name].tolist() for name in names[start : start + many]}
+            if moves:  # who has answered only what is newer than the fit begins anew
+                await forget_skills(connection, job.job_id)
+            some = list(draft.skills) if moves else names[start : start + _WORKERS]
+            skills = {name: draft.skills[name].tolist() for name in some if draft.skills[name].size}
             known = zip(skills, skills.values(), accuracies(job, list(skills.values())), strict=True)
             await replace_skills(connection, job.job_id, list(known))
             await save_ledger(connection, job)

@@ -25,15 +25,14 @@ Block = dict[str, Any]
 def block_of(
     reason: Reason, *, votes: Votes, since: datetime, by: Literal["requester", "test"], evidence: Block | None = None
 ) -> Block:
-    """What is kept of a block. `pending` stands there until the votes have been dealt with."""
-    kept: Block = {
+    """What is kept of a block."""
+    return {
         "reason": reason.as_json(),
         "evidence": evidence,
         "since": since.isoformat(),
         "votes": votes,
         "by": by,
     }
-    return kept if votes == "keep" else kept | {"pending": True}
 
 
 async def shut_out(connection: AsyncConnection, job: Job, blocks: Mapping[str, Block]) -> Job:
@@ -48,7 +47,7 @@ async def shut_out(connection: AsyncConnection, job: Job, blocks: Mapping[str, B
 async def block_guessers(connection: AsyncConnection, job: Job, scores: Sequence[Score], now: datetime) -> Job:
     """Block those whose votes cannot be told from guesses, where the job asks for it; gives the job, yet to be saved.
 
-    Their votes are dealt with later: the block says that this is pending.
+    Their votes are dealt with later: their rows say that this is to be done.
     """
     spammers = job.rules.spammers
     suspects = [] if spammers is None else [score for score in scores if _may_be_tested(score, spammers.min_answers)]

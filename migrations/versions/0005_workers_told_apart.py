@@ -58,6 +58,17 @@ _COUNT_WHAT_WAS = """
     ON CONFLICT (job_id, worker) DO UPDATE
     SET answers = excluded.answers, decided = excluded.decided, agreed = excluded.agreed"""
 
+# An item whose label is known is no work any more.
+_COUNT_KNOWN_ITEMS = """
+    UPDATE job SET resolved = resolved + known.items, progress = progress + known.missing
+    FROM (SELECT job_id, count(*) AS items, sum(1 - progress) AS missing FROM item
+          WHERE gold IS NOT NULL AND state = 'open' GROUP BY job_id) AS known
+    WHERE known.job_id = job.job_id"""
+_CLOSE_KNOWN_ITEMS = """
+    UPDATE item SET state = 'resolved', label = gold, wanted = 0, progress = 1, confidence = 1,
+        reason = '{"code": "gold", "message": "the right label was known from the start"}'
+    WHERE gold IS NOT NULL AND state = 'open'"""
+
 
 def upgrade() -> None:
     op.create_table(
@@ -91,6 +102,8 @@ def upgrade() -> None:
         op.create_check_constraint(name, "worker", condition)
     op.execute("UPDATE worker SET registered = true")  # so far they were there because somebody had set a price, ...
     op.execute(_COUNT_WHAT_WAS)  # ... or because they had answered
+    op.execute(_COUNT_KNOWN_ITEMS)
+    op.execute(_CLOSE_KNOWN_ITEMS)
     op.execute(
         "UPDATE job SET gold_items = found.items FROM (SELECT job_id, count(*) AS items FROM item "
         "WHERE gold IS NOT NULL GROUP BY job_id) AS found WHERE found.job_id = job.job_id"

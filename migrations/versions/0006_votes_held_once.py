@@ -15,14 +15,16 @@ def upgrade() -> None:
     op.add_column("job", sa.Column("blocks", sa.BigInteger(), server_default=sa.text("0"), nullable=False))
     op.add_column("job", sa.Column("reputation", sa.Uuid()))
     op.add_column("worker", sa.Column("pardoned_at", sa.BigInteger()))
-    op.create_index("ix_worker_pending", "worker", ["job_id"], postgresql_where=sa.text("block ? 'pending'"))
+    op.add_column("worker", sa.Column("recount", sa.Boolean(), server_default=sa.false(), nullable=False))
+    op.create_index("ix_worker_recount", "worker", ["job_id"], postgresql_where=sa.text("recount"))
     op.execute(  # what was resolved by then, 0005 has held to its label
         "UPDATE item SET scored = job.answers FROM job WHERE item.job_id = job.job_id AND item.state = 'resolved'"
     )
 
 
 def downgrade() -> None:
-    op.drop_index("ix_worker_pending", table_name="worker")
+    op.drop_index("ix_worker_recount", table_name="worker")
+    op.drop_column("worker", "recount")
     op.drop_column("worker", "pardoned_at")
     op.drop_column("job", "reputation")
     op.drop_column("job", "blocks")

@@ -103,7 +103,7 @@ async def test_an_answer_under_a_lease_that_was_released_is_refused(new_job):
 async def test_one_may_be_blocked_before_the_first_answer(new_job):
     job = await new_job(items=1)
     told = await block(job, "eve")
-    assert (told["status"], told["registered"], told["answers"]) == ("blocked", True, 0)
+    assert (told["status"], told["registered"], told["answers"]) == ("blocked", False, 0)
     assert (await job.next("eve"))["reason"]["code"] == "worker-blocked"
     assert (await unblock(job, "eve"))["blocked"] is None
     assert (await job.next("eve"))["status"] == "continue"

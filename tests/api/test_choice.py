@@ -1,5 +1,6 @@
 """Whom to ask: the best item for the worker who comes, or the best worker among those who are there."""
 
+import asyncio
 import random
 
 import numpy as np
@@ -98,7 +99,7 @@ async def test_nobody_who_is_chosen_holds_too_much(new_job):
     given = [await ask(job) for _ in range(4)]
     assert sorted(one["worker"] for each in given for one in each["assignments"]) == ["a", "a", "b", "b"]
     full = await ask(job)
-    assert (full["status"], full["reason"]["code"], full["assignments"]) == ("wait", "no-workers", [])
+    assert (full["status"], full["reason"]["code"], full["assignments"]) == ("wait", "workers-busy", [])
     busy = await ask(job, workers=["a", "b"], count=9)
     assert len(busy["assignments"]) == 4
     await job.answer(given[0]["assignments"][0]["item"], given[0]["assignments"][0]["worker"], "cat")
@@ -201,3 +202,36 @@ async def test_a_reputation_counts_in_a_refit(new_job):
         if one["skill"]
     }
     assert found["good"] > found["new"] + 0.05
+
+
+async def test_whoever_is_left_is_found(new_job):
+    """However many of the most promising have seen what is open: a hundred workers, one item, seventy answers."""
+    fields = {"requirement": {"kind": "count", "labels": 70}, "max_votes_per_label": None}
+    job = await new_job(items=1, worker_choice={"kind": "ucb"}, **fields)
+    await register(job, *({"worker": f"w{n:03}"} for n in range(100)))
+    asked = []
+    while (given := await ask(job))["status"] == "continue":
+        asked += [one["worker"] for one in given["assignments"]]
+        await job.answer("i1", asked[-1], "cat")
+    assert given["reason"]["code"] == "all-resolved"
+    assert len(set(asked)) == len(asked) == 70
+
+
+async def test_a_large_team_does_not_hold_up_everybody(new_job):
+    """Two hundred workers and thirty labels are valued away from the event loop."""
+    labels = [f"l{n}" for n in range(30)]
+    job = await new_job(items=60, labels=labels, worker_choice={"kind": "pair"}, **LEARNING | {"refit": None})
+    late = 0.0
+
+    async def tick() -> None:
+        nonlocal late
+        while True:
+            before = asyncio.get_running_loop().time()
+            await asyncio.sleep(0.01)
+            late = max(late, asyncio.get_running_loop().time() - before)
+
+    ticking = asyncio.create_task(tick())
+    given = await ask(job, workers=[f"w{n}" for n in range(200)], count=5)
+    ticking.cancel()
+    assert len(given["assignments"]) == 5
+    assert late < 0.5

@@ -7,6 +7,7 @@ import pytest
 from sqlalchemy import text
 
 from tests.conftest import LEARNING
+from tests.promises.invariants import broken_invariants
 
 GOLD = {"first_share": 0.5, "last_share": 0.5}
 
@@ -177,3 +178,43 @@ async def test_nobody_is_asked_again_what_his_own_vote_decided(new_job, database
     assert not {one["item"] for one in given} & promoted.keys()
     others = (await job.next("fresh", count=3))["assignments"]
     assert {one["item"] for one in others} & promoted.keys()
+
+
+async def test_a_demoted_item_is_resolved_again(new_job, database):
+    """Who was tested on it is not held to its new label as well: nobody has more decided answers than answers."""
+    fields = {"requirement": {"kind": "ratio", "min_ratio": 4}, "max_votes_per_label": None, "refit": None, "seed": 5}
+    share = {"first_share": 1, "last_share": 1}
+    job = await new_job(items=1, gold=share, auto_gold={"min_confidence": 0.9, "recheck": 0.25}, **fields)
+    await resolve(job, "i1", "cat", "a", "b", "c")
+    await job.http.post(f"{job.path}/items", json=[{"key": f"j{n}"} for n in range(40)])
+    for n in range(40):
+        (one,) = (await job.next(f"t{n}"))["assignments"]
+        if one["item"] != "i1":
+            break
+        await job.http.post(f"{job.path}/answers", json={"assignment": one["id"], "label": "dog"})
+    assert (await job.http.get(f"{job.path}/items/i1")).json()["state"] == "open"
+    assert n >= 1
+    for n in range(20):
+        answer = {"item": "i1", "worker": f"z{n}", "label": "dog"}
+        response = await job.http.post(f"{job.path}/answers", json=answer)
+        assert response.status_code == 200, response.text
+        if response.json()["verdict"] == "stop":
+            break
+    assert (await job.http.get(f"{job.path}/items/i1")).json()["label"] == "dog"
+    assert await broken_invariants(database, job.id) == {}
+
+
+async def test_gold_does_not_outlive_the_votes_that_made_it(new_job, database):
+    """Its makers are blocked and their votes removed: the item is open, and nobody is tested on it."""
+    fields = {"requirement": {"kind": "ratio", "min_ratio": 4}, "refit": None}
+    job = await new_job(items=1, auto_gold={"min_confidence": 0.9}, gold={"first_share": 1, "last_share": 1}, **fields)
+    await resolve(job, "i1", "cat", "a", "b", "c")
+    assert await gold_rows(database, job) == {"i1": True}
+    for worker in ("a", "b", "c"):
+        await job.http.post(f"{job.path}/workers/{worker}/block", json={"votes": "remove"})
+    story = (await job.http.get(f"{job.path}/items/i1")).json()
+    assert (story["state"], story["votes"]) == ("open", {"cat": 0, "dog": 0})
+    assert await gold_rows(database, job) == {}
+    (one,) = (await job.next("honest"))["assignments"]
+    await job.http.post(f"{job.path}/answers", json={"assignment": one["id"], "label": "dog"})
+    assert (await profile(job, "honest"))["gold"]["asked"] == 0

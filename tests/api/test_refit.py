@@ -3,9 +3,12 @@
 import asyncio
 import random
 
+import httpx
 import pytest
 from sqlalchemy import text
 
+from app.main import create_app
+from app.settings import Settings
 from tests.conftest import LEARNING
 
 LABELS = ("cat", "dog")
@@ -26,9 +29,9 @@ async def all_answers(job, items: int, accuracy: dict[str, float], seed: int = 1
     return truth
 
 
-async def finished(job, path: str) -> dict:
+async def finished(http, path: str) -> dict:
     for _ in range(600):
-        operation = (await job.http.get(path)).json()
+        operation = (await http.get(path)).json()
         if operation["state"] in {"done", "failed"}:
             return operation
         await asyncio.sleep(0.02)
@@ -39,7 +42,7 @@ async def refit(job) -> dict:
     response = await job.http.post(f"{job.path}/refit")
     assert response.status_code == 202, response.text
     assert response.headers["location"] == f"{job.path}/operations/{response.json()['id']}"
-    return await finished(job, response.headers["location"])
+    return await finished(job.http, response.headers["location"])
 
 
 COUNT = LEARNING | {"requirement": {"kind": "count", "labels": 6}, "max_votes_per_label": None}
@@ -186,13 +189,13 @@ async def test_an_unknown_operation_is_a_404(new_job):
 
 
 async def test_a_refit_that_waits_is_not_doubled(new_job):
-    """Two who ask at once get the same one, or two that follow each other; an empty job is done at once."""
-    job = await new_job()
-    asked = await asyncio.gather(*(job.http.post(f"{job.path}/refit") for _ in range(8)))
-    numbers = {response.json()["id"] for response in asked}
-    assert len(numbers) <= 3
+    """Whoever asks while one is running gets the next, and all of them the same."""
+    job = await new_job(items=400, refit=None, **COUNT)
+    await all_answers(job, 400, CROWD)
+    numbers = [(await job.http.post(f"{job.path}/refit")).json()["id"] for _ in range(6)]
+    assert len(set(numbers)) <= 3
     for number in numbers:
-        assert (await finished(job, f"{job.path}/operations/{number}"))["state"] == "done"
+        assert (await finished(job.http, f"{job.path}/operations/{number}"))["state"] == "done"
 
 
 async def test_what_a_crash_has_left_behind_is_taken_up_again(new_job, app, database):
@@ -209,4 +212,63 @@ async def test_what_a_crash_has_left_behind_is_taken_up_again(new_job, app, data
         )
         await connection.execute(text("UPDATE job SET operations = 1 WHERE job_id = :job"), {"job": job.id})
     await app.state.chores.sweep()
-    assert (await finished(job, f"{job.path}/operations/1"))["state"] == "done"
+    assert (await finished(job.http, f"{job.path}/operations/1"))["state"] == "done"
+
+
+async def test_who_joins_while_the_model_changes_is_not_left_behind(new_job, app, monkeypatch):
+    """A worker's first answers come during the fit that moves the job to two coins: everything goes on."""
+    job = await new_job(items=300, refit=None, **COUNT | {"requirement": {"kind": "count", "labels": 9}})
+    rng = random.Random(5)  # noqa: S311
+    says_cat = {worker: (0.97, 0.5) if number % 2 else (0.5, 0.03) for number, worker in enumerate("abcdef")}
+    votes = [
+        {"item": f"i{n}", "worker": worker, "label": "cat" if rng.random() < chances[n % 2] else "dog"}
+        for n in range(1, 301)
+        for worker, chances in says_cat.items()
+    ]
+    for start in range(0, len(votes), 1000):
+        await job.http.post(f"{job.path}/answers", json={"answers": votes[start : start + 1000]})
+    workshop = app.state.chores._workshop
+    fit = workshop.do
+
+    async def meanwhile(*arguments):
+        found = await fit(*arguments)
+        for n in range(1, 4):
+            await job.answer(f"i{n}", "newcomer", "cat")
+        await job.http.post(f"{job.path}/items", json=[{"key": "late"}])
+        await job.answer("late", "latecomer", "cat")
+        return found
+
+    monkeypatch.setattr(workshop, "do", meanwhile)
+    assert (await refit(job))["outcome"]["worker_model"] == "two-coin"
+    for worker in ("newcomer", "latecomer"):
+        assert (await job.http.get(f"{job.path}/workers/{worker}")).status_code == 200
+        assert (await job.next(worker))["status"] == "continue"
+        assert (
+            await job.http.post(f"{job.path}/answers", json={"item": "i9", "worker": worker, "label": "cat"})
+        ).json()
+    assert (await job.http.get(f"{job.path}/workers")).status_code == 200
+    monkeypatch.undo()
+    assert (await refit(job))["state"] == "done"
+
+
+async def test_many_jobs_at_once_do_not_starve_each_other(database_url, clock):
+    """More jobs need a refit than there are connections: requests are answered all the while."""
+    app = create_app(Settings(database_url=database_url, database_connections=2, log_level="error"), clock)
+    async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://suffice", timeout=30) as http:
+        jobs = []
+        for _ in range(6):
+            body = {"labels": list(LABELS), "budget": None, "refit": None, **COUNT}
+            jobs.append((await http.post("/v1/jobs", json=body)).json()["id"])
+            await http.post(f"/v1/jobs/{jobs[-1]}/items", json=[{"key": f"i{n}"} for n in range(50)])
+            votes = [{"item": f"i{n}", "worker": w, "label": "cat"} for n in range(50) for w in "abc"]
+            await http.post(f"/v1/jobs/{jobs[-1]}/answers", json={"answers": votes})
+        watched = [(await http.post(f"/v1/jobs/{job}/refit")).headers["location"] for job in jobs]
+        started = asyncio.get_running_loop().time()
+        for job in jobs:
+            assert (await http.post(f"/v1/jobs/{job}/next", json={"worker": "w"})).status_code == 200
+        assert asyncio.get_running_loop().time() - started < 5
+        for path in watched:
+            assert (await finished(http, path))["state"] == "done"
+    await app.state.chores.close()
+    await app.state.background.dispose()
+    await app.state.database.dispose()
