@@ -64,7 +64,7 @@ class Posterior(Requirement):
         )
 
     def _by_log_odds(self, probability: Array, gain: Array) -> Array:
-        """Votes until log-odds that grow by `gain` with each of them reach those of the minimum; both (items, classes)."""
+        """Votes until log-odds that grow by `gain` with each reach those of the minimum; both (items, classes)."""
         certain = np.clip(probability, np.finfo(float).tiny, 1.0)
         missing = np.log((1 - self._doubt) / self._doubt) - np.log(certain) + np.log1p(-np.minimum(certain, _SURE))
         steps = np.ceil(np.divide(missing, gain, out=np.full_like(missing, HORIZON), where=gain > 0) - _STEP)
