@@ -9,7 +9,7 @@ from app.lab.crowd import Crowd
 from app.lab.job import Job
 from app.policy import fitting
 from app.policy.aggregation.ballots import UNKNOWN, Ballots
-from app.policy.belief import Array, Facts, IntArray, State
+from app.policy.belief import Array, Facts, IntArray, Mask, State
 from app.policy.engine import Engine
 from app.policy.rules import Rules
 from app.policy.shares import NOBODY
@@ -31,9 +31,9 @@ ALL_GUARDS = Guards()
 class Campaign:
     """A job and its crowd, as the service runs them: every decision is one of the policy's pure functions.
 
-    Answers come as soon as they are asked for, so nothing is ever out. What the service does in the background, fits and
-    recounts, is done before the next request. Everything hangs on the rules' seed and on `rng`, which draws the answers.
-    A requester's own gold is in `facts.gold`; the truth of the crowd is what its answers are drawn from.
+    Answers come as soon as they are asked for, so nothing is ever out. What the service does in the background, fits
+    and recounts, is done before the next request. Everything hangs on the rules' seed and on `rng`, which draws the
+    answers. A requester's own gold is in `facts.gold`; the truth of the crowd is what its answers are drawn from.
 
     >>> from app.lab.crowd import skilled
     >>> crowd = Crowd(np.array([0, 1, 1]), skilled([1.0, 1.0, 1.0], 2))
@@ -133,9 +133,12 @@ class Campaign:
         found = worth[np.arange(len(workers)), best]
         return np.where(np.isneginf(found), NOBODY, queue[best]), found
 
-    def _affordable(self, workers: IntArray, items: IntArray) -> Array | bool:
+    def _affordable(self, workers: IntArray, items: IntArray) -> Mask:
+        """Which of the items the budget covers for each worker, shape (workers, items)."""
         job, budget = self.job, self.job.engine.budget
-        return budget is None or np.outer(job.price[workers], job.facts.cost[items]) <= budget - job.spent
+        if budget is None:
+            return np.ones((len(workers), len(items)), dtype=bool)
+        return np.asarray(np.outer(job.price[workers], job.facts.cost[items]) <= budget - job.spent)
 
     @property
     def _next_number(self) -> int:
@@ -203,12 +206,14 @@ class Campaign:
                 job.agreed[ballot.worker] += ballot.label == job.label[item]
 
     def _block_guessers(self) -> None:
-        """Block those who cannot be told from guessing, and deal with their votes, until nobody more is found."""
+        """Block those who cannot be told from guessing, and deal with their votes, until nobody more is found.
+
+        As in the service, a worker is tested when votes have been held to a label, not at an answer on gold.
+        """
         spammers, job = self.rules.spammers, self.job
-        while spammers is not None:
-            guesses = spammers.guesses(job.agreed, job.decided, self.crowd.classes) & ~self.blocked
-            if not guesses.any():
-                return
+        while spammers is not None and job.held_now.any():
+            guesses = spammers.guesses(job.agreed, job.decided, self.crowd.classes) & job.held_now & ~self.blocked
+            job.held_now[:] = False
             self.blocked |= guesses
             for worker in np.flatnonzero(guesses).tolist() if spammers.votes != "keep" else ():
                 self._withheld[worker] = spammers.votes == "remove"

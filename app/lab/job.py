@@ -57,6 +57,7 @@ class Job:
         self.label = first.winner.copy()  # (items,) of an item that is resolved; -1 where there is none
         self.priority = first.priority.copy()  # (items,) for a newcomer: what the service stores
         self.confidence = first.confidence.copy()  # (items,) when last judged
+        self.held_now = np.zeros(workers, dtype=bool)  # (workers,) whose votes were held to a label; others reset it
         self._held: set[tuple[int, int]] = set()  # item and worker of votes that were held to a label: each is once
         self._lot = engine.tie_breaks(facts.number)
         self._classes = len(engine.rules.labels)
@@ -229,9 +230,8 @@ class Job:
     def _score(self, item: int) -> IntArray:
         """A finished item tells who agreed with its label, each vote once; whose skill that changes.
 
-        For the record of a worker, a vote for the label counts only if the label would lead the votes without it: nobody
-        is right by having decided the item. Models that judge workers by finished items count every vote, as in the
-        service.
+        For the record of a worker, a vote for the label counts only if the label would lead the votes without it:
+        nobody is right by having decided the item. Models that judge workers by finished items count every vote.
         """
         ballots = [ballot for ballot in self.ballots[item] if (item, ballot.worker) not in self._held]
         self._held |= {(item, ballot.worker) for ballot in ballots}
@@ -242,6 +242,7 @@ class Job:
         one_less = sole_leader(votes - np.eye(self._classes)[[self.label[item]]])[0] == self.label[item]
         held = counted & (~agreed | one_less)
         self.decided[worker] += held
+        self.held_now[worker[held]] = True
         self.agreed[worker] += held & agreed
         model = self.engine.rules.worker_model
         if model.scores_finished_items:
