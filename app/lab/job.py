@@ -6,10 +6,12 @@ import numpy as np
 
 from app.domain import Verdict
 from app.lab.rows import Rows
-from app.policy.belief import Array, Facts, IntArray, State
+from app.policy.aggregation.ballots import Ballots
+from app.policy.belief import Array, Facts, IntArray, Mask, State
 from app.policy.engine import Engine, Judgement
 from app.policy.shares import NOBODY, sole_leader
 from app.policy.worker_choice import UpperConfidence
+from app.policy.workers.replayed import replayed
 
 
 @dataclass(frozen=True)
@@ -54,6 +56,9 @@ class Job:
         self.open = ~first.closed  # (items,)
         self.label = first.winner.copy()  # (items,) of an item that is resolved; -1 where there is none
         self.priority = first.priority.copy()  # (items,) for a newcomer: what the service stores
+        self.confidence = first.confidence.copy()  # (items,) when last judged
+        self.held_now = np.zeros(workers, dtype=bool)  # (workers,) whose votes were held to a label; others reset it
+        self._held: set[tuple[int, int]] = set()  # item and worker of votes that were held to a label: each is once
         self._lot = engine.tie_breaks(facts.number)
         self._classes = len(engine.rules.labels)
         self._final: dict[int, State] = {}  # the state in which an item closed
@@ -68,18 +73,20 @@ class Job:
         """Count one answer, pay for it, and judge the item."""
         self.take(np.array([item]), np.array([worker]), np.array([label]))
 
-    def take(self, item: IntArray, worker: IntArray, label: IntArray) -> IntArray:
+    def take(self, item: IntArray, worker: IntArray, label: IntArray, *, teaches: bool = True) -> IntArray:
         """Answers that do not touch each other, label[i] by worker[i] on item[i]; whose skill has changed.
 
         Items must differ; so must workers, where a vote, or the end of an item, teaches something about its workers.
-        An item that is closed learns from an answer, and its verdict stands.
+        An item that is closed learns from an answer, and its verdict stands. Answers that do not teach tell about the
+        items alone, not about their workers.
         """
         self._refuse_a_second_answer(item, worker)
-        before, facts = self.state(item), self._facts(item)
+        before, facts = self.state(item), self.facts.rows(item)
         after, skill = self.engine.learn(before, facts, self.skill[worker], label)
-        if len(np.unique(worker)) < len(worker) and (skill != self.skill[worker]).any():
-            raise ValueError("answers that teach about the same worker are taken one after the other")
-        self.skill[worker] = skill
+        if teaches:
+            if len(np.unique(worker)) < len(worker) and (skill != self.skill[worker]).any():
+                raise ValueError("answers that teach about the same worker are taken one after the other")
+            self.skill[worker] = skill
         self._rows.put(item, after)
         self.given += len(item)
         self.spent += float((facts.cost * self.price[worker]).sum())
@@ -90,6 +97,44 @@ class Job:
         resolved = self._judge(item[self.open[item]])
         return np.concatenate([worker, *(self._score(i) for i in resolved)])
 
+    def drop(self, worker: int) -> IntArray:
+        """Take a worker's votes out of all ballots, yet to be recounted; the items on which they were given."""
+        items = self.answered[worker]
+        for i in items:
+            self.ballots[i] = [ballot for ballot in self.ballots[i] if ballot.worker != worker]
+        return np.array(items, dtype=np.int64)
+
+    def recount(self, item: IntArray, *, stays: Mask) -> None:
+        """Tell the answers on these items again by what is known of each worker now, and judge closed ones, too.
+
+        Items that `stay`, shape (items of the job,), keep their verdict.
+        """
+        votes = [(row, ballot) for row, i in enumerate(item.tolist()) for ballot in self.ballots[i]]
+        ballots = Ballots.of(
+            [row for row, _ in votes],
+            [ballot.worker for _, ballot in votes],
+            [ballot.label for _, ballot in votes],
+            items=len(item),
+            workers=len(self.skill),
+            classes=self._classes,
+        )
+        state = replayed(self.engine.model, ballots, self.facts.rows(item), self.skill)
+        self.restate(item, state, reopens=~stays[item])
+
+    def restate(self, item: IntArray, state: State, *, reopens: Mask) -> None:
+        """Judge items anew, whose votes and evidence are now these; votes on those that are resolved now are held.
+
+        Where an item may not reopen, shape (items,), a closed one stays closed: only its label may change, to another
+        one that is good enough. As the service does after a fit, and when votes are taken out.
+        """
+        self._rows.put(item, state)
+        judgement = self.engine.judge(state, self.facts.rows(item))
+        resolved = self.label[item] != NOBODY
+        kept = ~(reopens | self.open[item] | (resolved & (judgement.winner != NOBODY)))
+        self._enter(item[~kept], judgement, ~kept)
+        for i in item[~kept & ~resolved & (judgement.winner != NOBODY)].tolist():
+            self._score(i)
+
     def state(self, item: IntArray) -> State:
         """What is kept of these items."""
         return self._rows.some(item)
@@ -98,7 +143,7 @@ class Job:
         """Where an item stands, in words; of a closed one, why it closed."""
         one = np.array([item])
         state = self._final.get(item) or self.state(one)
-        return self.engine.verdict(self.engine.judge(state, self._facts(one)), 0)
+        return self.engine.verdict(self.engine.judge(state, self.facts.rows(one)), 0)
 
     def posterior(self) -> Array:
         """P(class c is the true one) for all items, shape (items, classes)."""
@@ -106,8 +151,13 @@ class Job:
 
     def value(self, item: IntArray, worker: IntArray) -> Array:
         """What an answer of worker[i] on item[i] is worth per cost: `Appraisal.grid` for a list of pairs."""
-        facts = self._facts(item, self.price[worker])
-        return self.engine.priority(self.engine.prospect(self.state(item), facts, self.skill[worker]))
+        facts = self.facts.rows(item)
+        dearer = replace(facts, cost=facts.cost * self.price[worker])
+        return self.engine.worth(self.state(item), dearer, self.skill[worker])
+
+    def worth(self, item: IntArray, skill: Array) -> Array:
+        """What an answer of somebody with skill[i] on item[i] is worth per cost of the item, whatever they charge."""
+        return self.engine.worth(self.state(item), self.facts.rows(item), skill)
 
     def open_to(self, worker: int) -> IntArray:
         """The open items that the worker has not answered and the budget covers."""
@@ -150,20 +200,19 @@ class Job:
             if any(ballot.worker == w for ballot in self.ballots[i]):
                 raise ValueError(f"worker {w} has answered item {i} before")
 
-    def _facts(self, item: IntArray, price: Array | float = 1.0) -> Facts:
-        facts = self.facts
-        prior = None if facts.prior is None else facts.prior[item]
-        return Facts(facts.cost[item] * price, facts.in_flight[item], facts.number[item], prior, facts.seed)
-
     def _judge(self, item: IntArray) -> list[int]:
         """Bring the verdicts and priorities of open items up to date; which of them are resolved now."""
-        state, facts = self.state(item), self._facts(item)
+        state, facts = self.state(item), self.facts.rows(item)
         judged = self._recalled if len(item) == 1 and self._alike_by_votes(state) else self.engine.judge
-        judgement = judged(state, facts)
-        self.open[item], self.label[item] = ~judgement.closed, judgement.winner
-        self.priority[item] = judgement.priority
-        self._final |= {i: self.state(np.array([i])) for i in item[judgement.closed].tolist()}
+        self._enter(item, judged(state, facts), np.ones(len(item), dtype=bool))
         return [i for i in item.tolist() if self.label[i] != NOBODY]
+
+    def _enter(self, item: IntArray, judgement: Judgement, rows: Mask) -> None:
+        """What was judged in these rows stands from now on."""
+        closed = judgement.closed[rows]
+        self.open[item], self.label[item] = ~closed, judgement.winner[rows]
+        self.priority[item], self.confidence[item] = judgement.priority[rows], judgement.confidence[rows]
+        self._final |= {i: self.state(np.array([i])) for i in item[closed].tolist()}
 
     def _recalled(self, state: State, facts: Facts) -> Judgement:
         """What was judged of the same votes before, or is now: streams of plain votes see the same few again."""
@@ -179,19 +228,23 @@ class Job:
         return by_votes and not state.evidence.shape[1] and self.facts.prior is None
 
     def _score(self, item: int) -> IntArray:
-        """A finished item tells who agreed with its label; whose skill that changes.
+        """A finished item tells who agreed with its label, each vote once; whose skill that changes.
 
-        For the record of a worker, a vote counts only if the label would lead the votes without it: nobody is right
-        by having decided the item. Models that judge workers by finished items count every vote, as in the service.
+        For the record of a worker, a vote for the label counts only if the label would lead the votes without it:
+        nobody is right by having decided the item. Models that judge workers by finished items count every vote.
         """
-        ballots, label = self.ballots[item], self.label[item]
-        worker = np.array([ballot.worker for ballot in ballots])
-        votes = np.array([ballot.label for ballot in ballots])
-        own = np.eye(self._classes)[votes] * np.array([[ballot.counted] for ballot in ballots])  # (ballots, classes)
-        leads = sole_leader(self.state(np.array([item])).votes - own) == label
-        self.decided[worker] += leads
-        self.agreed[worker] += leads & (votes == label)
+        ballots = [ballot for ballot in self.ballots[item] if (item, ballot.worker) not in self._held]
+        self._held |= {(item, ballot.worker) for ballot in ballots}
+        worker = np.array([ballot.worker for ballot in ballots], dtype=np.int64)
+        agreed = np.array([ballot.label for ballot in ballots], dtype=np.int64) == self.label[item]
+        counted = np.array([ballot.counted for ballot in ballots], dtype=bool)
+        votes = self.state(np.array([item])).votes
+        one_less = sole_leader(votes - np.eye(self._classes)[[self.label[item]]])[0] == self.label[item]
+        held = counted & (~agreed | one_less)
+        self.decided[worker] += held
+        self.held_now[worker[held]] = True
+        self.agreed[worker] += held & agreed
         model = self.engine.rules.worker_model
         if model.scores_finished_items:
-            self.skill[worker] = model.score(self.skill[worker], votes == label)
+            self.skill[worker] = model.score(self.skill[worker], agreed)
         return worker if model.scores_finished_items else worker[:0]

@@ -16,6 +16,7 @@ from app.policy.prospect import Prospect
 from app.policy.rounding import significant
 from app.policy.workers.base import WorkerModel
 
+SHORTLIST = 32  # items that are valued for the worker who asks; `bench/shortlist.py` measures what that misses
 _FREE = 1e-9  # a price to divide by where there is none
 _NEW = 2.0  # the index of a worker of whom nothing is known; no index is higher
 
@@ -55,6 +56,16 @@ class Team:
     price: Array  # (workers,) what an answer costs, in units of the item's cost
     number: IntArray  # (workers,) what chance hangs on
     best: Array  # (workers,) what the best open item for this worker is worth per cost; -inf where there is none
+
+    @classmethod
+    def offered(cls, *, agreed: Array, decided: Array, price: Array, number: IntArray, worth: Array) -> "Team":
+        """Workers with an item each, on which an answer has this worth per cost of the item, whatever they charge.
+
+        >>> one, zero = np.ones(2), np.zeros(2)
+        >>> Team.offered(agreed=zero, decided=zero, price=np.array([2.0, 0.5]), number=np.arange(2), worth=one).best
+        array([0.5, 2. ])
+        """
+        return cls(agreed, decided, price, number, best=worth / np.maximum(price, _FREE))
 
 
 class WorkerChoice(Member, ABC):

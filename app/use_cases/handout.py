@@ -127,14 +127,12 @@ class Handout:
 
     def _team(self, names: Sequence[str], offers: Mapping[str, Offer]) -> Team:
         known = [self.known(name) for name in names]
-        price = np.array([float(worker.price) for worker in known])
-        worth = np.array([offers[name].worth if name in offers else 0.0 for name in names])
-        return Team(
+        return Team.offered(
             agreed=np.array([float(worker.agreed) for worker in known]),
             decided=np.array([float(worker.decided) for worker in known]),
-            price=price,
+            price=np.array([float(worker.price) for worker in known]),
             number=np.array([number_of(name) for name in names], dtype=np.int64),
-            best=worth / np.maximum(price, 1e-9),
+            worth=np.array([offers[name].worth if name in offers else 0.0 for name in names]),
         )
 
     async def _lease(self, offer: Offer, buyer: Buyer) -> HeldLease:

@@ -12,6 +12,7 @@ import numpy as np
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.policy.belief import Array
+from app.policy.worker_choice import SHORTLIST
 from app.store.items import Item, change_in_flight, save_standings
 from app.store.jobs import Job
 from app.store.queue import Queued, best_open_items, head_of_queue
@@ -19,7 +20,6 @@ from app.store.workers import Worker
 from app.use_cases.copies_out import thought_over
 from app.use_cases.standing import worths
 
-SHORTLIST = 32  # items that are valued for the worker who asks; `bench/shortlist.py` measures what that misses
 _MOST = 1024  # items read ahead, with all that a worker needs to see
 _MOST_VALUED = 200_000  # numbers: pairs of item and worker, times labels, times labels, that are valued at a time
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from app.policy.belief import Facts, State
-from app.use_cases.queue_head import SHORTLIST
+from app.policy.worker_choice import SHORTLIST
 from tests.conftest import LEARNING
 from tests.promises.replay import history_of
 

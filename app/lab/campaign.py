@@ -1,0 +1,261 @@
+"""Run a whole job in memory, one request after the other: who is asked, refits, spammers, gold, and money."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from app.lab.crowd import Crowd
+from app.lab.job import Job
+from app.policy import fitting
+from app.policy.aggregation.ballots import UNKNOWN, Ballots
+from app.policy.belief import Array, Facts, IntArray, Mask, State
+from app.policy.engine import Engine
+from app.policy.rules import Rules
+from app.policy.shares import NOBODY
+from app.policy.worker_choice import SHORTLIST, Team
+
+
+@dataclass(frozen=True)
+class Guards:
+    """What keeps gold that the crowd made from confirming itself. Only here can it be switched off: to see why."""
+
+    own_votes: bool = True  # nobody is scored on an item that his or her own vote helped to decide
+    recheck: bool = True  # some answers on promoted items check the item, and may demote it
+    doubt: bool = True  # a promoted item is not taken as known when all answers are fitted
+
+
+ALL_GUARDS = Guards()
+
+
+class Campaign:
+    """A job and its crowd, as the service runs them: every decision is one of the policy's pure functions.
+
+    Answers come as soon as they are asked for, so nothing is ever out. What the service does in the background, fits
+    and recounts, is done before the next request. Everything hangs on the rules' seed and on `rng`, which draws the
+    answers. A requester's own gold is in `facts.gold`; the truth of the crowd is what its answers are drawn from.
+
+    >>> from app.lab.crowd import skilled
+    >>> crowd = Crowd(np.array([0, 1, 1]), skilled([1.0, 1.0, 1.0], 2))
+    >>> campaign = Campaign(Rules(labels=("cat", "dog")), crowd, np.random.default_rng(1))
+    >>> while any([campaign.serve(worker) for worker in range(3)]):
+    ...     pass
+    >>> campaign.job.label.tolist(), campaign.job.spent
+    ([0, 1, 1], 9.0)
+    """
+
+    def __init__(
+        self,
+        rules: Rules,
+        crowd: Crowd,
+        rng: np.random.Generator,
+        *,
+        facts: Facts | None = None,
+        price: Array | None = None,
+        budget: float | None = None,
+        guards: Guards = ALL_GUARDS,
+        shortlist: int | None = SHORTLIST,
+    ) -> None:
+        self.crowd, self.rules, self.guards = crowd, rules, guards
+        self._rng = rng
+        self._shortlist = crowd.items if shortlist is None else shortlist  # None: every open item is valued
+        known = Facts.plain(crowd.items) if facts is None else facts
+        self.job = Job(Engine(rules, budget=budget), known, crowd.workers, price=price)
+        self.blocked = np.zeros(crowd.workers, dtype=bool)
+        self.promoted = np.full(crowd.items, UNKNOWN)  # (items,) the class of which the crowd made the item gold
+        self.gold_asked = np.zeros(crowd.workers, dtype=np.int64)
+        self._answers: list[tuple[int, int, int]] = []  # item, worker and label of those that count, in their order
+        self._withheld = np.zeros(crowd.workers, dtype=bool)  # whose votes were taken out
+        self._seen = np.zeros((crowd.workers, crowd.items), dtype=bool)
+        self._lot = self.job.engine.tie_breaks(known.number)
+        self._refit_at = rules.first_refit
+
+    @property
+    def gold(self) -> IntArray:
+        """The class that an item is gold of, by the requester or by the crowd; -1: it is not, shape (items,)."""
+        known = self.job.facts.gold
+        return self.promoted if known is None else np.where(known == UNKNOWN, self.promoted, known)
+
+    def accuracy(self) -> float:
+        """The share of resolved items whose label is right."""
+        resolved = self.job.label != NOBODY
+        return float((self.job.label == self.crowd.truth)[resolved].mean()) if resolved.any() else np.nan
+
+    def serve(self, worker: int) -> bool:
+        """A worker comes, and answers what the queue has; False where there is nothing for this worker."""
+        if self.blocked[worker]:
+            return False
+        one = np.array([worker])
+        items, _ = self._offers(one, self.job.skill[one])
+        return items[0] != NOBODY and self._assign(int(items[0]), worker)
+
+    def serve_one_of(self, team: IntArray) -> bool:
+        """The job chooses whom of these to ask; False where there is nothing for any of them."""
+        choice, job = self.rules.worker_choice, self.job
+        free = team[~self.blocked[team]]
+        if choice.compares_offers:
+            items, worth = self._offers(free, choice.hoped(job.engine.model, job.skill[free]))
+            free, items, worth = (each[items != NOBODY] for each in (free, items, worth))
+            place = self._chosen(free, worth)
+            return place is not None and self._assign(int(items[place]), int(free[place]))
+        while (place := self._chosen(free, np.zeros(len(free)))) is not None:
+            if self.serve(int(free[place])):
+                return True
+            free = np.delete(free, place)
+        return False
+
+    def _chosen(self, workers: IntArray, worth: Array) -> int | None:
+        job = self.job
+        team = Team.offered(
+            agreed=job.agreed[workers],
+            decided=job.decided[workers],
+            price=job.price[workers],
+            number=job.number[workers],
+            worth=worth,
+        )
+        return self.rules.worker_choice.choose_from(team, self.rules.seed, self._next_number)
+
+    def _offers(self, workers: IntArray, skill: Array) -> tuple[IntArray, Array]:
+        """The best item for each worker, and what an answer is worth per cost of the item; -1 where there is none."""
+        job = self.job
+        queue = job.shortlist(np.flatnonzero(job.open), len(job.open))
+        suits = ~self._seen[np.ix_(workers, queue)] & self._affordable(workers, queue)
+        listed = suits & (suits.cumsum(axis=1) <= self._shortlist)
+        row, place = listed.nonzero()  # worker by worker, each in the order of the queue
+        worth = np.full(listed.shape, -np.inf)
+        if job.engine.tells_workers_apart:
+            worth[row, place] = job.worth(queue[place], skill[row]) if len(row) else 0.0
+        else:
+            worth[row, place] = job.priority[queue[place]]
+        if not len(queue):
+            return np.full(len(workers), NOBODY), np.full(len(workers), -np.inf)
+        best = worth.argmax(axis=1)
+        found = worth[np.arange(len(workers)), best]
+        return np.where(np.isneginf(found), NOBODY, queue[best]), found
+
+    def _affordable(self, workers: IntArray, items: IntArray) -> Mask:
+        """Which of the items the budget covers for each worker, shape (workers, items)."""
+        job, budget = self.job, self.job.engine.budget
+        if budget is None:
+            return np.ones((len(workers), len(items)), dtype=bool)
+        return np.asarray(np.outer(job.price[workers], job.facts.cost[items]) <= budget - job.spent)
+
+    @property
+    def _next_number(self) -> int:
+        return self.job.given + 1
+
+    def _assign(self, offered: int, worker: int) -> bool:
+        """The offer, or gold in its place, is answered."""
+        drawn = self._gold_for(worker)
+        item = offered if drawn is None else drawn
+        label = int(self.crowd.answers(np.array([item]), np.array([worker]), self._rng)[0])
+        self._answer(item, worker, label)
+        return True
+
+    def _gold_for(self, worker: int) -> int | None:
+        """An item whose label is known, where the lot falls on this assignment: the first from a random place on."""
+        rules, number, name = self.rules, self._next_number, int(self.job.number[worker])
+        gold = np.flatnonzero(self.gold != UNKNOWN)
+        if not len(gold) or not rules.gold.drawn(rules.seed, name, number, int(self.gold_asked[worker])):
+            return None
+        suits = gold[~self._seen[worker, gold] & self._affordable(np.array([worker]), gold).ravel()]
+        if not len(suits):
+            return None
+        start = self.job.engine.tie_breaks(np.array([number ^ name]))[0]
+        later = suits[self._lot[suits] >= start]
+        among = later if len(later) else suits
+        return int(among[self._lot[among].argmin()])
+
+    def _answer(self, item: int, worker: int, label: int) -> None:
+        """Record an answer, and see to what it leads to."""
+        job, was_open, gold = self.job, self.job.open[item], self.gold[item]
+        checks = self._checks_the_item(item)
+        one, who, what = np.array([item]), np.array([worker]), np.array([label])
+        job.take(one, who, what, teaches=not checks)
+        self._seen[worker, item] = True
+        if job.ballots[item][-1].counted:
+            self._answers.append((item, worker, label))
+        if gold != UNKNOWN and not checks:
+            self.gold_asked[worker] += 1
+            job.decided[worker] += 1
+            job.agreed[worker] += label == gold
+        if checks and label != gold:
+            self.promoted[item] = UNKNOWN
+            job.restate(one, job.state(one), reopens=np.array([True]))
+        if was_open and job.label[item] != NOBODY:
+            self._promote(item)
+        self._block_guessers()
+        if self._refit_at is not None and job.given >= self._refit_at:
+            self.refit()
+
+    def _checks_the_item(self, item: int) -> bool:
+        auto_gold, number = self.rules.auto_gold, self._next_number
+        if self.promoted[item] == UNKNOWN or auto_gold is None or not self.guards.recheck:
+            return False
+        return auto_gold.checks(self.rules.seed, number)
+
+    def _promote(self, item: int) -> None:
+        """An item that was just resolved, far above the requirement, becomes gold."""
+        auto_gold, job = self.rules.auto_gold, self.job
+        if auto_gold is None or not auto_gold.promotes(job.confidence[[item]])[0]:
+            return
+        self.promoted[item] = job.label[item]
+        if not self.guards.own_votes:
+            for ballot in job.ballots[item]:
+                job.decided[ballot.worker] += 1
+                job.agreed[ballot.worker] += ballot.label == job.label[item]
+
+    def _block_guessers(self) -> None:
+        """Block those who cannot be told from guessing, and deal with their votes, until nobody more is found.
+
+        As in the service, a worker is tested when votes have been held to a label, not at an answer on gold.
+        """
+        spammers, job = self.rules.spammers, self.job
+        while spammers is not None and job.held_now.any():
+            guesses = spammers.guesses(job.agreed, job.decided, self.crowd.classes) & job.held_now & ~self.blocked
+            job.held_now[:] = False
+            self.blocked |= guesses
+            for worker in np.flatnonzero(guesses).tolist() if spammers.votes != "keep" else ():
+                self._withheld[worker] = spammers.votes == "remove"
+                items = job.drop(worker) if self._withheld[worker] else np.array(job.answered[worker])
+                job.recount(items, stays=self.promoted != UNKNOWN)
+
+    def refit(self) -> None:
+        """Estimate skills and items anew from all answers, and act by what they say from now on."""
+        job, rules = self.job, self.rules
+        engine, ballots = job.engine, self._ballots()
+        newcomers = np.tile(engine.newcomer(), (self.crowd.workers, 1))
+        facts = replace(job.facts, gold=job.facts.gold if self.guards.doubt else self.gold)
+        found = fitting.fit(rules.worker_model, engine.stage, ballots, facts, fitting.Crowd(job.skill, newcomers))
+        job.engine, job.skill = replace(engine, stage=found.stage), found.refitted.skill.copy()
+        state = found.refitted.state
+        answered = np.flatnonzero(state.votes.any(axis=1))
+        reopens = (self.promoted[answered] == UNKNOWN) & (rules.refit is not None and rules.refit.reopen)
+        job.restate(answered, State(state.votes[answered], state.evidence[answered]), reopens=reopens)
+        self._refit_at = None if rules.refit is None else rules.refit.next_at(job.given)
+        self._block_guessers()
+
+    def _ballots(self) -> Ballots:
+        """All answers that count, in their order."""
+        item, worker, label = np.array(self._answers).T
+        kept = ~self._withheld[worker]
+        sizes = {"items": self.crowd.items, "workers": self.crowd.workers, "classes": self.crowd.classes}
+        return Ballots.of(item[kept], worker[kept], label[kept], **sizes)
+
+
+def visits(campaign: Campaign, rng: np.random.Generator) -> Iterator[int]:
+    """Workers come one by one at random, until there is nothing for any of them; gives who has answered."""
+    waiting = np.arange(campaign.crowd.workers)
+    while len(waiting):
+        worker = int(rng.choice(waiting))
+        if campaign.serve(worker):
+            yield worker
+        else:
+            waiting = waiting[waiting != worker]
+
+
+def choices(campaign: Campaign, team: IntArray | None = None) -> Iterator[int]:
+    """The job chooses whom to ask, of all or of these, until there is nothing for any of them; counts the answers."""
+    everybody = np.arange(campaign.crowd.workers) if team is None else team
+    while campaign.serve_one_of(everybody):
+        yield campaign.job.given

@@ -1,0 +1,125 @@
+"""Gold that the crowd makes can confirm itself: how far it does without the guards of `auto_gold`, and with them.
+
+300 items, 30 workers. A clique of 40 % comes first and alone, for the first 600 answers. On 15 % of the items all of
+it falls for the same wrong answer (19 times in 20), on the others it is right with .85: with .73 in all. The honest
+come then, together with the clique; they are right with .8 to .95, on all items alike, .875 in the mean. The
+requirement is a posterior of .98, and whatever an answer resolves becomes gold; half of the assignments are gold.
+
+Without the guards, which only the lab can switch off, workers are scored on items that they decided themselves, nobody
+checks what was promoted, and fits take it as known. Printed are means over the seeds as answers come in; a job that has
+ended counts on as it ended. The crowd was found with seeds 1 to 5; others are measured. In the second part the clique
+falls for a quarter of the items.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import astuple, dataclass, replace
+from itertools import takewhile
+
+import numpy as np
+
+from app.lab.campaign import ALL_GUARDS, Campaign, Guards, visits
+from app.lab.crowd import Crowd, skilled, truths
+from app.lab.curves import of_several_runs
+from app.policy.aggregation.ballots import UNKNOWN
+from app.policy.belief import Array, Facts
+from app.policy.rules import Rules
+
+SEEDS = tuple(range(11, 19))
+ITEMS, WORKERS, CLIQUE, ALONE = 300, 30, 12, 600
+LURED = 0.15  # of the items
+CHECKPOINTS = (600, 900, 1_200, 1_500, 1_800, 9_999)
+RULES = {
+    "labels": ("no", "yes"),
+    "requirement": {"kind": "posterior", "min_probability": 0.98},
+    "gold": {"first_share": 0.5, "last_share": 0.5},
+    "auto_gold": {"min_confidence": 0.98},
+}
+NO_GUARDS = Guards(own_votes=False, recheck=False, doubt=False)
+
+
+@dataclass(frozen=True)
+class Look:
+    """How a job stands."""
+
+    promoted: float  # items that the crowd has made gold
+    wrong: float  # of them, those with a wrong label
+    clique: float  # skill, as it is believed to be
+    honest: float
+    accuracy: float  # of the resolved items
+
+
+def crowd_with_clique(rng: np.random.Generator, lured: float) -> Crowd:
+    """The clique first; grade 1 is what it falls for."""
+    grade = (rng.random(ITEMS) < lured).astype(np.int64)
+    honest = rng.uniform(0.8, 0.95, WORKERS - CLIQUE)
+    rates = np.concatenate([np.tile([0.85, 0.05], (CLIQUE, 1)), np.stack([honest, honest], axis=1)])
+    return Crowd(truths(ITEMS, 2, rng), skilled(rates, 2), grade)
+
+
+def arrivals(campaign: Campaign, rng: np.random.Generator) -> Iterator[int]:
+    """The clique alone, then everybody."""
+    while campaign.job.given < ALONE and campaign.serve(int(rng.integers(CLIQUE))):
+        yield campaign.job.given
+    for _ in visits(campaign, rng):
+        yield campaign.job.given
+
+
+def run(guards: Guards, seed: int, gold: int = 0, lured: float = LURED, until: int = CHECKPOINTS[-1]) -> Array:
+    """What was seen at each checkpoint, shape (checkpoints, fields of `Look`); of `gold` items the truth is known."""
+    rng = np.random.default_rng(seed)
+    crowd = crowd_with_clique(rng, lured)
+    known = np.where(np.arange(ITEMS) < gold, crowd.truth, UNKNOWN)
+    facts = replace(Facts.plain(ITEMS), gold=known) if gold else None
+    campaign = Campaign(Rules.model_validate(RULES | {"seed": seed}), crowd, rng, facts=facts, guards=guards)
+    asked = takewhile(lambda given: given <= until, arrivals(campaign, rng))
+    seen = [astuple(look(campaign)) for given in asked if given in CHECKPOINTS]
+    last = astuple(look(campaign))
+    return np.array(seen + [last] * (len(CHECKPOINTS) - len(seen)))
+
+
+def look(campaign: Campaign) -> Look:
+    """How the job stands now."""
+    job, promoted = campaign.job, campaign.promoted != UNKNOWN
+    skill = job.engine.model.accuracy(job.skill)
+    return Look(
+        promoted=float(promoted.sum()),
+        wrong=float((campaign.promoted != campaign.crowd.truth)[promoted].sum()),
+        clique=float(skill[:CLIQUE].mean()),
+        honest=float(skill[CLIQUE:].mean()),
+        accuracy=campaign.accuracy(),
+    )
+
+
+def several(guards: Guards, seeds: Sequence[int] = SEEDS, gold: int = 0, lured: float = LURED) -> Array:
+    """Shape (seeds, checkpoints, fields)."""
+    return np.array([run(guards, seed, gold, lured) for seed in seeds])
+
+
+def main() -> None:
+    """Print a line per checkpoint, and how far the ends differ."""
+    columns = ("promoted", "wrong", "clique", "honest", "accuracy")
+    print(f"{'guards':22} {'answers':>8}" + "".join(f"{column:>10}" for column in columns))
+    off, on = (show(name, several(guards)) for name, guards in (("off", NO_GUARDS), ("on", ALL_GUARDS)))
+    show("on, 30 items of gold", several(ALL_GUARDS, gold=30))
+    compare(off, on)
+    print("the clique falls for a quarter of the items")
+    compare(*(several(guards, SEEDS[:5], lured=0.25) for guards in (NO_GUARDS, ALL_GUARDS)))
+
+
+def show(name: str, found: Array) -> Array:
+    """Means over the seeds, a line per checkpoint; gives what it was given."""
+    for answers, means in zip(CHECKPOINTS, found.mean(axis=0), strict=True):
+        when = "end" if answers == CHECKPOINTS[-1] else answers
+        print(f"{name:22} {when!s:>8}{means[0]:10.1f}{means[1]:10.1f}" + "".join(f"{mean:10.3f}" for mean in means[2:]))
+    return found
+
+
+def compare(off: Array, on: Array) -> None:
+    """How far the ends differ, seed by seed."""
+    for field, what in ((1, "wrong items of gold"), (3, "skill of the honest"), (4, "accuracy")):
+        more, give = of_several_runs(on[:, -1, field] - off[:, -1, field])
+        print(f"{what} at the end, on less off: {more:+.3f} ±{give:.3f} ({len(on)} seeds)")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,125 @@
+"""What guessers cost: labels per item of a crowd of which 30 % guess, against the honest crowd at equal error.
+
+The honest are right with .65 to .95, evenly spread, and whoever comes is served, but where `pair` or `ucb` chooses. All
+rules are the defaults but for what is named. Every answer counts as cost, those of guessers and those that were taken
+out again included. The honest crowd is measured at three posteriors, so that its cost at the same error is known.
+
+By default 660 items and 20 workers: as many items per worker as 2,000 items and 60 workers have, which can be asked for
+on the command line, with the number of seeds: `python bench/spammers.py 2000 60 3`. They begin with 11.
+"""
+
+import sys
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from app.lab.campaign import Campaign, choices, visits
+from app.lab.crowd import Crowd, guessers, skilled, truths
+from app.lab.curves import Curve, of_several_runs
+from app.lab.streams import Outcome
+from app.policy.aggregation.ballots import UNKNOWN
+from app.policy.belief import Facts
+from app.policy.rules import Rules
+from app.policy.shares import NOBODY
+
+ITEMS, WORKERS, SEEDS = 660, 20, 3
+SHARE = 0.3
+CLAIM = 0.15
+ANONYMOUS = {"worker_model": {"kind": "anonymous"}, "requirement": {"kind": "ratio", "min_ratio": 4}}
+HONEST = [{"requirement": {"kind": "posterior", "min_probability": each}} for each in (0.9, 0.95, 0.98)]
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What differs from the defaults."""
+
+    rules: dict[str, Any] = field(default_factory=dict)
+    gold: int = 0  # items beside the others whose label the requester knows
+
+
+SETTINGS = {
+    "spammers off": Setting(),
+    "spammers on (votes: remove)": Setting({"spammers": {}}),
+    "votes: discount": Setting({"spammers": {"votes": "discount"}}),
+    "votes: keep": Setting({"spammers": {"votes": "keep"}}),
+    "min_answers 10": Setting({"spammers": {"min_answers": 10}}),
+    "15 gold items": Setting({"spammers": {}}, gold=15),
+    "pair, spammers on": Setting({"spammers": {}, "worker_choice": {"kind": "pair"}}),
+}
+
+
+@dataclass(frozen=True)
+class Found:
+    outcome: Outcome  # per item that is not gold
+    guesses: float  # answers of guessers per item
+    blocked: tuple[int, int]  # honest, guessers
+
+
+def run(setting: Setting, seed: int, share: float = SHARE, items: int = ITEMS, workers: int = WORKERS) -> Found:
+    """One job; the error is of the items that are not gold."""
+    rng = np.random.default_rng(seed)
+    honest = workers - round(share * workers)
+    rates = rng.uniform(0.65, 0.95, workers)[:honest]
+    crowd = Crowd(
+        truths(items + setting.gold, 2, rng), np.concatenate([skilled(rates, 2), guessers(workers - honest, 2)])
+    )
+    rules = Rules.model_validate({"labels": ("no", "yes"), "seed": seed, **setting.rules})
+    gold = np.where(np.arange(crowd.items) < items, UNKNOWN, crowd.truth)
+    facts = replace(Facts.plain(crowd.items), gold=gold) if setting.gold else None
+    campaign = Campaign(rules, crowd, rng, facts=facts)
+    for _ in choices(campaign) if rules.worker_choice.chooses else visits(campaign, rng):
+        pass
+    job = campaign.job
+    label, truth = job.label[:items], crowd.truth[:items]
+    error = float(np.where(label == NOBODY, 0.5, label != truth).mean())
+    return Found(
+        outcome=Outcome(job.spent / items, error),
+        guesses=sum(len(answered) for answered in job.answered[honest:]) / items,
+        blocked=(int(campaign.blocked[:honest].sum()), int(campaign.blocked[honest:].sum())),
+    )
+
+
+def honest_curve(choice: str, seed: int, items: int = ITEMS, workers: int = WORKERS) -> Curve:
+    """Labels against error of a crowd in which nobody guesses."""
+    settings = [Setting(each | {"worker_choice": {"kind": choice}}) for each in HONEST]
+    return Curve.of([run(setting, seed, 0.0, items, workers).outcome for setting in settings])
+
+
+def dearer(found: Found, honest: Curve) -> float:
+    """By what share it costs more labels than the honest crowd at the same error."""
+    return float(found.outcome.cost / honest.cost_at([found.outcome.error])[0] - 1)
+
+
+def main() -> None:
+    """Print a line per setting: means over the seeds, and how much dearer it is with a 95 % interval."""
+    items, workers, runs = (int(each) for each in sys.argv[1:]) if len(sys.argv) > 1 else (ITEMS, WORKERS, SEEDS)
+    seeds = range(11, 11 + runs)
+    print(f"{items} items, {workers} workers, {SHARE:.0%} of them guess, {runs} seeds; goal: +{CLAIM:.0%} at most")
+    print(
+        f"{'':35} {'error':>7} {'labels':>7} {'of guessers':>12} {'blocked: honest':>16} {'guessers':>9} {'dearer':>12}"
+    )
+    honest = {
+        (choice, seed): honest_curve(choice, seed, items, workers) for choice in ("pull", "pair") for seed in seeds
+    }
+    for name, setting in SETTINGS.items():
+        found = [run(setting, seed, items=items, workers=workers) for seed in seeds]
+        choice = setting.rules.get("worker_choice", {"kind": "pull"})["kind"]
+        pairs = zip(found, seeds, strict=True)
+        more, give = of_several_runs([dearer(each, honest[choice, seed]) for each, seed in pairs])
+        show(name, found, f"{more:+.0%} ±{give:.0%}")
+    for name, share in (("anonymous, ratio 4, nobody guesses", 0.0), ("anonymous, ratio 4", SHARE)):
+        show(name, [run(Setting(ANONYMOUS), seeds[0], share, items, workers)], "one seed")
+
+
+def show(name: str, found: list[Found], dearer_by: str = "") -> None:
+    """A line of the table."""
+    error, cost = (np.mean([getattr(each.outcome, what) for each in found]) for what in ("error", "cost"))
+    honest, guessing = np.mean([each.blocked for each in found], axis=0)
+    guesses = np.mean([each.guesses for each in found])
+    counts = f"{error:7.3f} {cost:7.2f} {guesses:12.2f} {honest:16.1f} {guessing:9.1f}"
+    print(f"{name:35} {counts} {dearer_by:>12}", flush=True)
+
+
+if __name__ == "__main__":
+    main()
