@@ -179,6 +179,7 @@ class Campaign:
             self.gold_asked[worker] += 1
             job.decided[worker] += 1
             job.agreed[worker] += label == gold
+            job.held_now[worker] = True
         if checks and label != gold:
             self.promoted[item] = UNKNOWN
             job.restate(one, job.state(one), reopens=np.array([True]))
@@ -208,7 +209,7 @@ class Campaign:
     def _block_guessers(self) -> None:
         """Block those who cannot be told from guessing, and deal with their votes, until nobody more is found.
 
-        As in the service, a worker is tested when votes have been held to a label, not at an answer on gold.
+        As in the service, a worker is tested when votes have been held to a label or to gold.
         """
         spammers, job = self.rules.spammers, self.job
         while spammers is not None and job.held_now.any():
