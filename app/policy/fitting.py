@@ -1,6 +1,8 @@
 """Fit all answers of a job: which stage of the worker model they ask for, and what they say under it."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+import numpy as np
 
 from app.policy.aggregation.ballots import Ballots
 from app.policy.belief import Array, Facts
@@ -26,7 +28,8 @@ class Fit:
 def fit(model: WorkerModel, stage: int, ballots: Ballots, facts: Facts, crowd: Crowd) -> Fit:
     """Choose the stage by the job's own answers, then fit them all under it.
 
-    >>> import numpy as np
+    Of whom no answer is left to go by, for the votes were removed, what is known stays known.
+
     >>> from app.policy.workers import OneCoin
     >>> ballots = Ballots.of(*np.divmod(np.arange(9), 3), [0, 0, 0, 1, 1, 1, 0, 0, 1])
     >>> known = np.tile([4.0, 1.0], (3, 1))
@@ -37,4 +40,6 @@ def fit(model: WorkerModel, stage: int, ballots: Ballots, facts: Facts, crowd: C
     choice = model.choose(ballots, facts, crowd.prior, stage)
     chosen = stage if choice is None else choice.stage
     skill, prior = (model.convert(each, stage, chosen, ballots.classes) for each in (crowd.skill, crowd.prior))
-    return Fit(chosen, choice, model.acting(chosen, ballots.classes).refit(ballots, facts, skill, prior))
+    refitted = model.acting(chosen, ballots.classes).refit(ballots, facts, skill, prior)
+    heard = np.bincount(ballots.worker, minlength=ballots.workers)[:, None] > 0
+    return Fit(chosen, choice, replace(refitted, skill=np.where(heard, refitted.skill, skill)))

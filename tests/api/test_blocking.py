@@ -11,6 +11,7 @@ from sqlalchemy import text
 
 from app.store import workers as store
 from app.use_cases import recount_votes
+from tests.conftest import LEARNING
 from tests.promises.invariants import broken_invariants
 
 COUNT = {"kind": "count", "labels": 3}
@@ -421,3 +422,21 @@ async def test_a_new_bar_may_reveal_who_guesses(new_job):
     )
     await job.http.patch(job.path, json={"requirement": {"kind": "count", "labels": 4}})
     assert (await job.http.get(f"{job.path}/workers/eve")).json()["status"] == "blocked"
+
+
+async def test_what_is_known_of_a_blocked_worker_outlives_the_votes(new_job):
+    """A refit has no vote of eve's left to go by: she is still known as one who guesses, here and by reputation."""
+    fields = LEARNING | {"requirement": {"kind": "count", "labels": 4}, "refit": None}
+    job = await new_job(items=40, **fields)
+    crowd = ("ann", "bob", "dan", "eve")
+    sent = [(f"i{n}", who, "dog" if who == "eve" and n % 2 else "cat") for n in range(1, 41) for who in crowd]
+    await answer_all(job, sent)
+    before = (await job.http.get(f"{job.path}/workers/eve")).json()["skill"]
+    assert before["estimate"] < 0.7
+    await block(job, "eve")
+    assert (await job.http.post(f"{job.path}/refit")).status_code == 202
+    while (await job.http.get(f"{job.path}/operations/1")).json()["state"] != "done":
+        pass
+    assert (await job.http.get(f"{job.path}/workers/eve")).json()["skill"] == before
+    heir = await new_job(items=1, reputation=job.id, **fields)
+    assert (await heir.http.get(f"{heir.path}/workers/eve")).json()["skill"] == before
