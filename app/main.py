@@ -132,10 +132,15 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
         sweeper.cancel()
         with suppress(asyncio.CancelledError):
             await sweeper
-        await app.state.desk.close()
-        await app.state.chores.close()
-        await app.state.background.dispose()
-        await app.state.database.dispose()
+        await shut_down(app)
+
+
+async def shut_down(app: FastAPI) -> None:
+    """Let those who are being served finish, and let go of everything."""
+    await app.state.desk.close()
+    await app.state.chores.close()
+    await app.state.background.dispose()
+    await app.state.database.dispose()
 
 
 def _spare_the_collector() -> None:

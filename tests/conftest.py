@@ -12,7 +12,7 @@ import uvicorn
 from fastapi import FastAPI
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from app.main import create_app
+from app.main import create_app, shut_down
 from app.settings import Settings
 from app.store.database import create_engine, migrate
 from app.store.embedded import embedded_postgres
@@ -61,9 +61,7 @@ def clock() -> Clock:
 async def app(database_url: str, clock: Clock) -> AsyncIterator[FastAPI]:
     app = create_app(Settings(database_url=database_url, database_connections=20, log_level="error"), clock)
     yield app
-    await app.state.chores.close()
-    await app.state.background.dispose()
-    await app.state.database.dispose()
+    await shut_down(app)
 
 
 @pytest.fixture

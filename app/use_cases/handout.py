@@ -137,7 +137,7 @@ class Handout:
 
     async def _lease(self, offer: Offer, buyer: Buyer) -> HeldLease:
         """The offer, or gold in its place: outside they look the same."""
-        why = _why(self.job, offer.queued.item)
+        why = _why(self.job, offer)
         item = await self._gold_for(buyer)
         if item is None:
             self.queue.lease(offer, buyer)
@@ -194,6 +194,7 @@ def _renumbered(held: HeldLease, numbers: Mapping[tuple[int, str | None], int]) 
     return replace(held, lease=replace(held.lease, assignment_id=number))
 
 
-def _why(job: Job, row: Item) -> dict[str, Any]:
-    reason = job.engine.explain(row.standing.reason, row.standing.wanted)
-    return {"code": reason.code, "message": reason.message, "priority": row.standing.priority}
+def _why(job: Job, offer: Offer) -> dict[str, Any]:
+    standing = offer.queued.item.standing
+    reason = job.engine.explain(standing.reason, standing.wanted)
+    return {"code": reason.code, "message": reason.message, "priority": offer.worth}

@@ -6,7 +6,7 @@ import httpx
 import pytest
 from fastapi import FastAPI
 
-from app.main import create_app
+from app.main import create_app, shut_down
 from app.settings import Settings
 
 JOB = {"labels": ["cat", "dog"], "budget": "10"}
@@ -227,7 +227,7 @@ async def test_a_body_that_is_too_large_is_refused(database_url):
             assert_problem(await client.post("/v1/jobs", content=content, headers=headers), 413, "too-large")
         body = json.dumps(JOB).encode().rjust(2000)
         assert (await client.post("/v1/jobs", content=body, headers=headers)).status_code == 201
-    await app.state.database.dispose()
+    await shut_down(app)
 
 
 async def test_a_bug_of_ours_is_a_500_with_the_request_id(app: FastAPI, client):

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from sqlalchemy import text
 
 from app.api import json_items
-from app.main import create_app
+from app.main import create_app, shut_down
 from app.settings import Settings
 
 JSON, NDJSON, CSV = "application/json", "application/x-ndjson", "text/csv"
@@ -425,7 +425,7 @@ async def test_items_have_limits_of_their_own(database_url):
             ('key,note\nb,"' + "x\n" * 1500, CSV),
         ]:
             assert await answered(content, media_type) == (413, "too-large")
-    await app.state.database.dispose()
+    await shut_down(app)
 
 
 async def test_the_documented_examples_run_as_they_stand(new_job, client):

@@ -7,7 +7,7 @@ import httpx
 import pytest
 from sqlalchemy import text
 
-from app.main import create_app
+from app.main import create_app, shut_down
 from app.settings import Settings
 from tests.conftest import LEARNING
 
@@ -269,6 +269,4 @@ async def test_many_jobs_at_once_do_not_starve_each_other(database_url, clock):
         assert asyncio.get_running_loop().time() - started < 5
         for path in watched:
             assert (await finished(http, path))["state"] == "done"
-    await app.state.chores.close()
-    await app.state.background.dispose()
-    await app.state.database.dispose()
+    await shut_down(app)

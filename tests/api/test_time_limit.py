@@ -13,7 +13,7 @@ from fastapi import FastAPI, Request
 from fastapi.responses import StreamingResponse
 from sqlalchemy import text
 
-from app.main import create_app
+from app.main import create_app, shut_down
 from app.settings import Settings
 
 SECONDS = 0.6  # long enough for a request on a busy machine
@@ -32,7 +32,7 @@ async def impatient(database_url: str) -> AsyncIterator[FastAPI]:
     )
     app = create_app(settings)
     yield app
-    await app.state.database.dispose()
+    await shut_down(app)
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ import httpx
 import uvloop
 from fastapi import FastAPI
 
-from app.main import create_app
+from app.main import create_app, shut_down
 from app.settings import Settings
 from app.use_cases.release_expired import sweep
 
@@ -48,7 +48,7 @@ class InProcess:
 
     async def close(self) -> None:
         await self.http.aclose()
-        await self.app.state.database.dispose()
+        await shut_down(self.app)
 
 
 @contextmanager

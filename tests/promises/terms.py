@@ -27,6 +27,8 @@ class Terms:
         return {
             "labels": list(self.labels),
             "requirement": self.requirement,
+            "worker_model": {"kind": "anonymous"},
+            "aggregation": {"kind": "majority"},
             "budget": None if self.budget is None else str(self.budget),
             "lease_seconds": self.lease_seconds,
             "min_labels": self.min_labels,
