@@ -50,7 +50,7 @@ async def refit_job(
     """Fit, take over, write back; gives what is told of it. The caller sees to it that nobody else does the same."""
     history = await read_history(connection, job_id)
     if not history.job.items:
-        return {"answers": 0, "items": 0, "reopened": 0}
+        return {"answers": 0, "items": 0}
     found = await workshop.do(len(history.votes.item), _fitted, history)
     await report(_FITTED)
     draft = _Draft(history, found)
