@@ -5,7 +5,7 @@ rules are the defaults but for what is named. Every answer counts as cost, those
 out again included. The honest crowd is measured at three posteriors, so that its cost at the same error is known.
 
 By default 660 items and 20 workers: as many items per worker as 2,000 items and 60 workers have, which can be asked for
-on the command line, with the number of seeds: `python bench/spammers.py 2000 60 3`. They begin with 11.
+on the command line, with the number of seeds and the first of them: `python bench/spammers.py 2000 60 3 11`.
 """
 
 import sys
@@ -45,6 +45,9 @@ SETTINGS = {
     "votes: keep": Setting({"spammers": {"votes": "keep"}}),
     "min_answers 10": Setting({"spammers": {"min_answers": 10}}),
     "15 gold items": Setting({"spammers": {}}, gold=15),
+    "requallo, 12 answers, discount": Setting(
+        {"spammers": {"min_answers": 12, "votes": "discount"}, "allocation": {"kind": "requallo"}}
+    ),
     "pair, spammers on": Setting({"spammers": {}, "worker_choice": {"kind": "pair"}}),
 }
 
@@ -80,9 +83,10 @@ def run(setting: Setting, seed: int, share: float = SHARE, items: int = ITEMS, w
     )
 
 
-def honest_curve(choice: str, seed: int, items: int = ITEMS, workers: int = WORKERS) -> Curve:
-    """Labels against error of a crowd in which nobody guesses."""
-    settings = [Setting(each | {"worker_choice": {"kind": choice}}) for each in HONEST]
+def honest_curve(setting: Setting, seed: int, items: int = ITEMS, workers: int = WORKERS) -> Curve:
+    """Labels against error of a crowd in which nobody guesses, asked in the same way."""
+    same = {name: setting.rules[name] for name in ("worker_choice", "allocation") if name in setting.rules}
+    settings = [Setting(each | same) for each in HONEST]
     return Curve.of([run(setting, seed, 0.0, items, workers).outcome for setting in settings])
 
 
@@ -93,20 +97,21 @@ def dearer(found: Found, honest: Curve) -> float:
 
 def main() -> None:
     """Print a line per setting: means over the seeds, and how much dearer it is with a 95 % interval."""
-    items, workers, runs = (int(each) for each in sys.argv[1:]) if len(sys.argv) > 1 else (ITEMS, WORKERS, SEEDS)
-    seeds = range(11, 11 + runs)
+    given = [int(each) for each in sys.argv[1:]]
+    items, workers, runs, first = given + [ITEMS, WORKERS, SEEDS, 11][len(given) :]
+    seeds = range(first, first + runs)
     print(f"{items} items, {workers} workers, {SHARE:.0%} of them guess, {runs} seeds; goal: +{CLAIM:.0%} at most")
     print(
         f"{'':35} {'error':>7} {'labels':>7} {'of guessers':>12} {'blocked: honest':>16} {'guessers':>9} {'dearer':>12}"
     )
-    honest = {
-        (choice, seed): honest_curve(choice, seed, items, workers) for choice in ("pull", "pair") for seed in seeds
-    }
+    honest: dict[str, list[Curve]] = {}
     for name, setting in SETTINGS.items():
         found = [run(setting, seed, items=items, workers=workers) for seed in seeds]
-        choice = setting.rules.get("worker_choice", {"kind": "pull"})["kind"]
-        pairs = zip(found, seeds, strict=True)
-        more, give = of_several_runs([dearer(each, honest[choice, seed]) for each, seed in pairs])
+        asked = str([setting.rules.get(each) for each in ("worker_choice", "allocation")])
+        if asked not in honest:
+            honest[asked] = [honest_curve(setting, seed, items, workers) for seed in seeds]
+        pairs = zip(found, honest[asked], strict=True)
+        more, give = of_several_runs([dearer(each, curve) for each, curve in pairs])
         show(name, found, f"{more:+.0%} ±{give:.0%}")
     for name, share in (("anonymous, ratio 4, nobody guesses", 0.0), ("anonymous, ratio 4", SHARE)):
         show(name, [run(Setting(ANONYMOUS), seeds[0], share, items, workers)], "one seed")
