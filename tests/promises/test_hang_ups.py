@@ -9,10 +9,12 @@ from contextlib import suppress
 import pytest
 import uvicorn
 from fastapi import FastAPI
+from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.main import create_app
 from app.settings import Settings
 from app.use_cases.release_expired import sweep
+from tests.conftest import Clock
 from tests.promises.crowd import wait_for_rest
 from tests.promises.invariants import broken_invariants
 from tests.promises.wire import Wire
@@ -35,6 +37,17 @@ def served_app(database_url: str) -> Iterator[tuple[str, FastAPI]]:
     yield f"http://127.0.0.1:{port}", app
     server.should_exit = True
     thread.join(20)  # a service that does not end must not keep the test from failing
+
+
+async def broken_after_sweeping(database: AsyncEngine, job_id: str, clock: Clock) -> dict[str, int]:
+    """Another service of the run may be sweeping at this moment, by the real time: then this sweep leaves it at that."""
+    for _ in range(20):
+        await sweep(database, clock.now)
+        broken = await broken_invariants(database, job_id, at_rest=True)
+        if not broken:
+            break
+        await asyncio.sleep(0.1)
+    return broken
 
 
 async def connections_in_use(app: FastAPI) -> int:
@@ -105,6 +118,5 @@ async def test_who_is_cancelled_takes_nobody_along(new_job, app, database, clock
     assert await connections_in_use(app) == 0
     assert await broken_invariants(database, job.id) == {}
     clock.advance(61)
-    await sweep(database, clock.now)
-    assert await broken_invariants(database, job.id, at_rest=True) == {}
+    assert await broken_after_sweeping(database, job.id, clock) == {}
     assert (await job.next("last"))["status"] == "continue"
