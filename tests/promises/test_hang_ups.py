@@ -40,7 +40,7 @@ def served_app(database_url: str) -> Iterator[tuple[str, FastAPI]]:
 
 
 async def broken_after_sweeping(database: AsyncEngine, job_id: str, clock: Clock) -> dict[str, int]:
-    """Another service of the run may be sweeping at this moment, by the real time: then this sweep leaves it at that."""
+    """Another service of the run may be sweeping at this moment, by the real time: then this sweep does nothing."""
     for _ in range(20):
         await sweep(database, clock.now)
         broken = await broken_invariants(database, job_id, at_rest=True)
