@@ -108,11 +108,12 @@ async def _give(handout: Handout, ask: Ask) -> list[HeldLease]:
     if ask.workers is None:
         return await handout.give(ask.worker, ask.count)
     given = await handout.give_to_one_of(ask.workers, ask.count, anew=ask.anew)
-    passed_over = list(ask.workers)
-    while not given and ask.anew and len(passed_over) % _TEAM == 0 and 0 < len(passed_over) < _MOST_LOOKED_AT:
-        further = await handout.look_for_workers(besides=passed_over, most=_TEAM)
-        given = await handout.give_to_one_of(further, ask.count, anew=True)
-        passed_over += further or [""]  # nobody is left
+    team: Sequence[str] = ask.workers
+    passed_over = list(team)
+    while not given and ask.anew and len(team) == _TEAM and len(passed_over) < _MOST_LOOKED_AT:
+        team = await handout.look_for_workers(besides=passed_over, most=_TEAM)
+        given = await handout.give_to_one_of(team, ask.count, anew=True)
+        passed_over += team
     return given
 
 

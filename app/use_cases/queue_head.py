@@ -102,14 +102,6 @@ class QueueHead:
         """No open item has room for another answer, whoever asks."""
         return self._whole and not self._queue
 
-    async def take(self, buyer: Buyer) -> Item | None:
-        """The best item for this buyer, now out to one worker more; None where there is none."""
-        offer = await self.offer(buyer)
-        if offer is None:
-            return None
-        self.lease(offer, buyer)
-        return offer.queued.item
-
     async def offer(self, buyer: Buyer) -> Offer | None:
         """The best item for this buyer; None where there is none."""
         most = SHORTLIST if buyer.worker in self._skills else 1
