@@ -22,6 +22,7 @@ from app.api import (
     jobs,
     next,  # noqa: A004  named by its noun
     operations,
+    plans,
     problems,
     results,
     workers,
@@ -54,7 +55,7 @@ that you created last. Errors are [RFC 9457](https://www.rfc-editor.org/rfc/rfc9
 _BACKGROUND = 2  # connections, and jobs that are refitted at once
 _ROUNDS_PER_CHORES = 10  # of the sweep: what a crash has left behind need not be found at once
 
-_READING_ORDER = ("jobs", "items", "workers", "work", "results", "operations", "catalog", "health")
+_READING_ORDER = ("plans", "jobs", "items", "workers", "work", "results", "operations", "catalog", "health")
 
 
 class _Service(FastAPI):
@@ -112,6 +113,7 @@ def create_app(settings: Settings | None = None, clock: Clock = _utc_now) -> Fas
         workers,
         results,
         operations,
+        plans,
         catalog,
         health,
     ):  # the busiest first

@@ -1,0 +1,67 @@
+"""Every plan in two forms: numbers for programs, a picture for people."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Annotated, Any, TypeVar
+
+from fastapi import APIRouter, Depends, Request, Response
+from pydantic import BaseModel
+
+from app.api.media import most_wanted
+from app.api.problems import documented
+from app.errors import FieldError, InvalidInput, NotAcceptable, SufficeError
+from app.plots.canvas import Paint, drawn
+
+_JSON, _SVG = "application/json", "image/svg+xml"
+_VARY = {"Vary": "Accept"}
+
+Endpoint = TypeVar("Endpoint", bound=Callable[..., Awaitable[Response]])
+
+
+async def _form(request: Request) -> str:
+    if request.url.path.endswith(".svg"):
+        return _SVG
+    chosen = most_wanted(",".join(request.headers.getlist("Accept")), (_JSON, _SVG))
+    if chosen is None:
+        names = f"{_JSON} and {_SVG}"
+        raise NotAcceptable(f"Plans come as {names}", errors=(FieldError("Accept", f"Must allow {_JSON} or {_SVG}"),))
+    return chosen
+
+
+Form = Annotated[str, Depends(_form)]
+
+
+def plan_at(
+    router: APIRouter, path: str, *, summary: str, shows: type[BaseModel], errors: tuple[type[SufficeError], ...] = ()
+) -> Callable[[Endpoint], Endpoint]:
+    """Answer POST at the path, and at the path with .svg, with a plan that `in_form` gives."""
+    responses: dict[int | str, dict[str, Any]] = {
+        200: {
+            "description": "The plan, or with `Accept: image/svg+xml` its picture",
+            "headers": {"Vary": {"description": "`Accept`", "schema": {"type": "string"}}},
+            "content": {_SVG: {"schema": {"type": "string"}}},
+        },
+        **documented(NotAcceptable, InvalidInput, *errors, body=True),
+    }
+
+    def registered(endpoint: Endpoint) -> Endpoint:
+        for suffix in ("", ".svg"):
+            router.add_api_route(
+                path + suffix,
+                endpoint,
+                methods=["POST"],
+                summary=summary,
+                response_model=shows,
+                responses=responses,
+                include_in_schema=not suffix,
+            )
+        return endpoint
+
+    return registered
+
+
+async def in_form(form: str, plan: BaseModel, paint: Paint) -> Response:
+    """The plan as numbers, or as the picture that `paint` makes of it."""
+    if form == _SVG:
+        return Response(await asyncio.to_thread(drawn, paint), media_type=_SVG, headers=_VARY)
+    return Response(plan.model_dump_json(), media_type=_JSON, headers=_VARY)
