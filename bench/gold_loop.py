@@ -6,11 +6,13 @@ come then, together with the clique; they are right with .8 to .95, on all items
 requirement is a posterior of .98, and whatever an answer resolves becomes gold; half of the assignments are gold.
 
 Without the guards, which only the lab can switch off, workers are scored on items that they decided themselves, nobody
-checks what was promoted, and fits take it as known. Printed are means over the seeds as answers come in; a job that has
-ended counts on as it ended. The crowd was found with seeds 1 to 5; others are measured. In the second part the clique
-falls for a quarter of the items.
+checks what was promoted, and fits take it as known. The same job without gold tells what the clique does by itself: the
+loop is what gold of the crowd's own making adds to that. Printed are means over the seeds as answers come in; a job
+that has ended counts on as it ended. The crowd was found with seeds 1 to 5; others are measured. In the last part the
+clique falls for a quarter of the items. The number of seeds and the first may be given: `gold_loop.py 20 21`.
 """
 
+import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import astuple, dataclass, replace
 from itertools import takewhile
@@ -24,7 +26,7 @@ from app.policy.aggregation.ballots import UNKNOWN
 from app.policy.belief import Array, Facts
 from app.policy.rules import Rules
 
-SEEDS = tuple(range(11, 19))
+SEEDS, FIRST = 8, 11
 ITEMS, WORKERS, CLIQUE, ALONE = 300, 30, 12, 600
 LURED = 0.15  # of the items
 CHECKPOINTS = (600, 900, 1_200, 1_500, 1_800, 9_999)
@@ -35,6 +37,8 @@ RULES = {
     "auto_gold": {"min_confidence": 0.98},
 }
 NO_GUARDS = Guards(own_votes=False, recheck=False, doubt=False)
+NO_GOLD = "none"  # of the crowd's making
+ARMS: dict[str, Guards | str] = {"no gold": NO_GOLD, "guards off": NO_GUARDS, "guards on": ALL_GUARDS}
 
 
 @dataclass(frozen=True)
@@ -64,13 +68,14 @@ def arrivals(campaign: Campaign, rng: np.random.Generator) -> Iterator[int]:
         yield campaign.job.given
 
 
-def run(guards: Guards, seed: int, gold: int = 0, lured: float = LURED, until: int = CHECKPOINTS[-1]) -> Array:
+def run(guards: Guards | str, seed: int, gold: int = 0, lured: float = LURED, until: int = CHECKPOINTS[-1]) -> Array:
     """What was seen at each checkpoint, shape (checkpoints, fields of `Look`); of `gold` items the truth is known."""
     rng = np.random.default_rng(seed)
     crowd = crowd_with_clique(rng, lured)
     known = np.where(np.arange(ITEMS) < gold, crowd.truth, UNKNOWN)
     facts = replace(Facts.plain(ITEMS), gold=known) if gold else None
-    campaign = Campaign(Rules.model_validate(RULES | {"seed": seed}), crowd, rng, facts=facts, guards=guards)
+    rules = Rules.model_validate(RULES | {"seed": seed} | ({"auto_gold": None} if guards == NO_GOLD else {}))
+    campaign = Campaign(rules, crowd, rng, facts=facts, guards=guards if isinstance(guards, Guards) else ALL_GUARDS)
     asked = takewhile(lambda given: given <= until, arrivals(campaign, rng))
     seen = [astuple(look(campaign)) for given in asked if given in CHECKPOINTS]
     last = astuple(look(campaign))
@@ -90,20 +95,22 @@ def look(campaign: Campaign) -> Look:
     )
 
 
-def several(guards: Guards, seeds: Sequence[int] = SEEDS, gold: int = 0, lured: float = LURED) -> Array:
+def several(guards: Guards | str, seeds: Sequence[int], gold: int = 0, lured: float = LURED) -> Array:
     """Shape (seeds, checkpoints, fields)."""
     return np.array([run(guards, seed, gold, lured) for seed in seeds])
 
 
 def main() -> None:
-    """Print a line per checkpoint, and how far the ends differ."""
+    """Print a line per checkpoint, and how far the ends are from those of the job without gold."""
+    given = [int(each) for each in sys.argv[1:]]
+    runs, first = given + [SEEDS, FIRST][len(given) :]
+    seeds = range(first, first + runs)
     columns = ("promoted", "wrong", "clique", "honest", "accuracy")
-    print(f"{'guards':22} {'answers':>8}" + "".join(f"{column:>10}" for column in columns))
-    off, on = (show(name, several(guards)) for name, guards in (("off", NO_GUARDS), ("on", ALL_GUARDS)))
-    show("on, 30 items of gold", several(ALL_GUARDS, gold=30))
-    compare(off, on)
+    print(f"{'':22} {'answers':>8}" + "".join(f"{column:>10}" for column in columns))
+    compare({name: show(name, several(guards, seeds)) for name, guards in ARMS.items()})
+    show("on, 30 items of gold", several(ALL_GUARDS, seeds, gold=30))
     print("the clique falls for a quarter of the items")
-    compare(*(several(guards, SEEDS[:5], lured=0.25) for guards in (NO_GUARDS, ALL_GUARDS)))
+    compare({name: several(guards, seeds, lured=0.25) for name, guards in ARMS.items()})
 
 
 def show(name: str, found: Array) -> Array:
@@ -114,11 +121,12 @@ def show(name: str, found: Array) -> Array:
     return found
 
 
-def compare(off: Array, on: Array) -> None:
+def compare(found: dict[str, Array]) -> None:
     """How far the ends differ, seed by seed."""
-    for field, what in ((1, "wrong items of gold"), (3, "skill of the honest"), (4, "accuracy")):
-        more, give = of_several_runs(on[:, -1, field] - off[:, -1, field])
-        print(f"{what} at the end, on less off: {more:+.3f} ±{give:.3f} ({len(on)} seeds)")
+    for field, what in ((3, "skill of the honest"), (4, "accuracy")):
+        for name, other in (("guards off", "no gold"), ("guards on", "no gold"), ("guards on", "guards off")):
+            more, give = of_several_runs(found[name][:, -1, field] - found[other][:, -1, field])
+            print(f"{what} at the end, {name} less {other}: {more:+.3f} ±{give:.3f} ({len(found[name])} seeds)")
 
 
 if __name__ == "__main__":

@@ -1,25 +1,27 @@
 """What guessers cost: labels per item of a crowd of which 30 % guess, against the honest crowd at equal error.
 
-The honest are right with .65 to .95, evenly spread, and whoever comes is served, but where `pair` or `ucb` chooses. All
-rules are the defaults but for what is named. Every answer counts as cost, those of guessers and those that were taken
-out again included. The honest crowd is measured at three posteriors, so that its cost at the same error is known.
+The honest are right with .65 to .95, evenly spread, and whoever comes is served, but where `pair` chooses. All rules
+are the defaults but for what is named, and the honest crowd gets the same rules. Every answer counts as cost, those of
+guessers and those that were taken out again included. The honest crowd is measured at three posteriors, so that its
+cost at the same error is known; costs and errors are means over the seeds before they are compared, and the interval is
+that of resampled seeds. To find a guesser takes so many answers whatever the size of the job, so the share falls as
+jobs grow. Items, workers, seeds, the first seed and the settings can be named:
 
-By default 660 items and 20 workers: as many items per worker as 2,000 items and 60 workers have, which can be asked for
-on the command line, with the number of seeds and the first of them: `python bench/spammers.py 2000 60 3 11`.
+    python bench/spammers.py 2000 20 6 131 "on"
 """
 
 import sys
-from dataclasses import dataclass, field, replace
+from dataclasses import astuple, dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from app.lab.campaign import Campaign, choices, visits
 from app.lab.crowd import Crowd, guessers, skilled, truths
-from app.lab.curves import Curve, of_several_runs
+from app.lab.curves import Curve
 from app.lab.streams import Outcome
 from app.policy.aggregation.ballots import UNKNOWN
-from app.policy.belief import Facts
+from app.policy.belief import Facts, IntArray
 from app.policy.rules import Rules
 from app.policy.shares import NOBODY
 
@@ -39,16 +41,14 @@ class Setting:
 
 
 SETTINGS = {
-    "spammers off": Setting(),
-    "spammers on (votes: remove)": Setting({"spammers": {}}),
-    "votes: discount": Setting({"spammers": {"votes": "discount"}}),
-    "votes: keep": Setting({"spammers": {"votes": "keep"}}),
-    "min_answers 10": Setting({"spammers": {"min_answers": 10}}),
-    "15 gold items": Setting({"spammers": {}}, gold=15),
-    "requallo, 12 answers, discount": Setting(
-        {"spammers": {"min_answers": 12, "votes": "discount"}, "allocation": {"kind": "requallo"}}
-    ),
-    "pair, spammers on": Setting({"spammers": {}, "worker_choice": {"kind": "pair"}}),
+    "off": Setting(),
+    "on": Setting({"spammers": {}}),
+    "on, votes: discount": Setting({"spammers": {"votes": "discount"}}),
+    "on, votes: keep": Setting({"spammers": {"votes": "keep"}}),
+    "on, min_answers: 30": Setting({"spammers": {"min_answers": 30}}),
+    "on, fresh items first": Setting({"spammers": {"finish_first": False}}),
+    "on, 15 gold items": Setting({"spammers": {}}, gold=15),
+    "on, pair": Setting({"spammers": {}, "worker_choice": {"kind": "pair"}}),
 }
 
 
@@ -83,36 +83,42 @@ def run(setting: Setting, seed: int, share: float = SHARE, items: int = ITEMS, w
     )
 
 
-def honest_curve(setting: Setting, seed: int, items: int = ITEMS, workers: int = WORKERS) -> Curve:
-    """Labels against error of a crowd in which nobody guesses, asked in the same way."""
-    same = {name: setting.rules[name] for name in ("worker_choice", "allocation") if name in setting.rules}
-    settings = [Setting(each | same) for each in HONEST]
-    return Curve.of([run(setting, seed, 0.0, items, workers).outcome for setting in settings])
+def honest_runs(setting: Setting, seed: int, items: int = ITEMS, workers: int = WORKERS) -> list[Outcome]:
+    """Labels and error of a crowd in which nobody guesses, under the same rules, a posterior at a time."""
+    same = [Setting(setting.rules | each, setting.gold) for each in HONEST]
+    return [run(each, seed, 0.0, items, workers).outcome for each in same]
 
 
-def dearer(found: Found, honest: Curve) -> float:
-    """By what share it costs more labels than the honest crowd at the same error."""
-    return float(found.outcome.cost / honest.cost_at([found.outcome.error])[0] - 1)
+def dearer(found: list[Found], honest: list[list[Outcome]]) -> tuple[float, float, float]:
+    """By what share guessers make it dearer at the same error, and its 95 % interval: seeds are drawn with return."""
+    rng, seeds = np.random.default_rng(0), np.arange(len(found))
+    guessed = np.array([astuple(each.outcome) for each in found])  # (seeds, 2)
+    clean = np.array([[astuple(each) for each in run] for run in honest])  # (seeds, posteriors, 2)
+
+    def more(chosen: IntArray) -> float:
+        cost, error = guessed[chosen].mean(axis=0)
+        curve = Curve.of([Outcome(*each) for each in clean[chosen].mean(axis=0)])
+        return float(cost / curve.cost_at([error])[0] - 1)
+
+    low, high = np.quantile([more(rng.choice(seeds, len(seeds))) for _ in range(2000)], [0.025, 0.975])
+    return more(seeds), low, high
 
 
 def main() -> None:
     """Print a line per setting: means over the seeds, and how much dearer it is with a 95 % interval."""
-    given = [int(each) for each in sys.argv[1:]]
+    names = [each for each in sys.argv[1:] if each in SETTINGS] or list(SETTINGS)
+    given = [int(each) for each in sys.argv[1:] if each not in SETTINGS]
     items, workers, runs, first = given + [ITEMS, WORKERS, SEEDS, 11][len(given) :]
     seeds = range(first, first + runs)
     print(f"{items} items, {workers} workers, {SHARE:.0%} of them guess, {runs} seeds; goal: +{CLAIM:.0%} at most")
     print(
         f"{'':35} {'error':>7} {'labels':>7} {'of guessers':>12} {'blocked: honest':>16} {'guessers':>9} {'dearer':>12}"
     )
-    honest: dict[str, list[Curve]] = {}
-    for name, setting in SETTINGS.items():
-        found = [run(setting, seed, items=items, workers=workers) for seed in seeds]
-        asked = str([setting.rules.get(each) for each in ("worker_choice", "allocation")])
-        if asked not in honest:
-            honest[asked] = [honest_curve(setting, seed, items, workers) for seed in seeds]
-        pairs = zip(found, honest[asked], strict=True)
-        more, give = of_several_runs([dearer(each, curve) for each, curve in pairs])
-        show(name, found, f"{more:+.0%} ±{give:.0%}")
+    for name in names:
+        found = [run(SETTINGS[name], seed, items=items, workers=workers) for seed in seeds]
+        honest = [honest_runs(SETTINGS[name], seed, items, workers) for seed in seeds]
+        more, low, high = dearer(found, honest)
+        show(name, found, f"{more:+.0%} ({low:+.0%} to {high:+.0%})")
     for name, share in (("anonymous, ratio 4, nobody guesses", 0.0), ("anonymous, ratio 4", SHARE)):
         show(name, [run(Setting(ANONYMOUS), seeds[0], share, items, workers)], "one seed")
 

@@ -17,6 +17,8 @@ from app.policy.rules import Rules
 from app.policy.shares import NOBODY, Index
 from app.policy.workers import WorkerModel
 
+_BEGUN = 1e6  # times as much a begun item is worth where such come first; a factor, so that costs may be of any size
+
 
 @dataclass(frozen=True)
 class Judgement:
@@ -92,7 +94,10 @@ class Engine:
     def priority(self, prospect: Prospect) -> Array:
         """What one more label from the prospect's worker is worth, shape (items,)."""
         circumstances = Circumstances(self.rules.bar, self.budget, self.inverse_costs)
-        return significant(self.rules.allocation.priority(prospect, circumstances))
+        worth = self.rules.allocation.priority(prospect, circumstances)
+        if self.rules.spammers is not None and self.rules.spammers.finish_first:
+            worth = np.where(prospect.now.total > 0, _BEGUN * worth, worth)
+        return significant(worth)
 
     @cached_property
     def tells_workers_apart(self) -> bool:

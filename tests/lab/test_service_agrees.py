@@ -35,6 +35,7 @@ FIELDS = {
     "refits often": {"refit": {"first": 20, "growth": 0.05}},
     "two coins": {"worker_model": {"kind": "confusion"}, "allocation": {"kind": "opt-kg"}},
     "reopens": {"refit": {"first": 25, "reopen": True}, "requirement": {"kind": "posterior", "min_probability": 0.9}},
+    "begun items first": {"spammers": {"min_answers": 1000}},
     "plain votes": {"worker_model": {"kind": "anonymous"}, "requirement": {"kind": "ratio"}},
 }
 

@@ -11,6 +11,7 @@ from app.policy.belief import Facts, State
 from app.policy.engine import Engine
 from app.policy.requirements import Ratio
 from app.policy.rules import Rules
+from app.policy.spammers import Spammers
 from app.policy.workers import Anonymous
 
 PLAIN = {"worker_model": Anonymous(), "requirement": Ratio()}
@@ -119,3 +120,17 @@ def test_tie_breaks_hang_on_seed_and_number_alone(seed):
     assert (engine.tie_breaks(numbers[50:60]) == ties[50:60]).all()
     assert (ties >= 0).all()
     assert len(set(ties.tolist())) == len(ties)
+
+
+@given(st.lists(st.tuples(st.integers(0, 6), st.integers(0, 6)), min_size=2, max_size=12))
+def test_where_guessers_are_looked_for_begun_items_come_first(votes):
+    """Fresh ones come last, and among begun ones the order is what it was."""
+    state = State(np.array(votes, dtype=float), np.empty((len(votes), 0)))
+    plain, first = (
+        Engine(Rules(labels=("a", "b"), spammers=spammers, **PLAIN)).judge(state, Facts.plain(len(votes))).priority
+        for spammers in (None, Spammers())
+    )
+    begun = state.votes.sum(axis=1) > 0
+    assert first[~begun].tolist() == plain[~begun].tolist()
+    assert first[begun].tolist() == pytest.approx(plain[begun] * 1e6)
+    assert judged(votes, spammers=Spammers(finish_first=False))[1].priority.tolist() == plain.tolist()
