@@ -3,3 +3,5 @@
 from fastapi import APIRouter
 
 router = APIRouter(prefix="/v1/plans", tags=["plans"])
+
+from app.api.plans import split  # noqa: E402, F401  it adds itself to the router
