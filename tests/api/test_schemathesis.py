@@ -54,6 +54,7 @@ LENIENT = {
     "POST /v1/jobs/{job}/next",
     "POST /v1/jobs/{job}/assignments/{assignment}/extend",
     "POST /v1/jobs/{job}/workers/{worker}/block",
+    "POST /v1/plans/requirement",
     "POST /v1/plans/split",
 }
 # These take all that they say. The others also refuse what no schema tells: cursors that no page gave, labels that the

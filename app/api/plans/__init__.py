@@ -4,4 +4,5 @@ from fastapi import APIRouter
 
 router = APIRouter(prefix="/v1/plans", tags=["plans"])
 
-from app.api.plans import split  # noqa: E402, F401  it adds itself to the router
+# Each adds itself to the router.
+from app.api.plans import requirement, split  # noqa: E402, F401
