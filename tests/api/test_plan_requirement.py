@@ -1,5 +1,6 @@
 """A requirement planned over HTTP is one that a job takes, and what cannot be reached is named."""
 
+import re
 from decimal import Decimal
 from xml.etree import ElementTree as ET
 
@@ -58,7 +59,7 @@ async def test_an_item_of_such_a_job_closes_where_the_plan_says(planned, new_job
 @pytest.mark.parametrize(
     ("body", "pointer", "words"),
     [
-        ({"accuracy": 0.99}, "#/accuracy", "Must be at most 0.95"),
+        ({"accuracy": 0.99}, "#/accuracy", "Must be at most 0.96"),
         ({"accuracy": 0.5}, "#/accuracy", "greater than 0.5"),
         ({"prior": {"a": 2, "b": 2}}, "#/prior", "must exceed"),
         ({"max_votes_per_label": None}, "#", "`max_labels` or `max_votes_per_label`"),
@@ -75,9 +76,12 @@ async def test_what_cannot_be_planned_is_refused_by_name(planned, body, pointer,
     assert words in problem["message"]
 
 
-async def test_the_ceiling_is_named_with_its_kind(planned):
+async def test_the_ceiling_is_named_and_can_be_had(planned):
     detail = (await planned(accuracy=0.99)).json()["detail"]
-    assert "the ceiling is 0.9576, by margin" in detail
+    ceiling, kind = re.search(r"the ceiling is ([\d.]+), by (\w+)", detail).groups()
+    assert float(ceiling) == pytest.approx(0.9616, abs=0.002)
+    assert (await planned(accuracy=float(ceiling))).json()["cheapest"] == kind
+    assert (await planned(accuracy=float(ceiling) + 0.001)).status_code == 422
 
 
 async def test_the_picture_has_a_line_for_each_kind(client):

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Sequence
 from decimal import Decimal
+from math import floor
 from typing import Annotated, Any
 
 from fastapi import Response
@@ -45,7 +46,7 @@ class RequirementIn(Request):
         Field(ge=1, le=40, description="As of a job: an item is given up when one label has so many; null: no limit"),
     ] = 14
     items: Annotated[int | None, Field(ge=1, le=10**9, description="How many items, for what they will cost")] = None
-    cost: Annotated[CostIn, Field(description="What one answer costs")] = Decimal(1)
+    cost: Annotated[CostIn, Field(description="What one answer costs; the loss of `profit` goes by it")] = Decimal(1)
 
     @model_validator(mode="after")
     def _limits_agree(self) -> "RequirementIn":
@@ -124,10 +125,11 @@ def _out_of_reach(given: RequirementIn, found: Sequence[Choice]) -> InvalidInput
         return InvalidInput(
             detail, errors=(FieldError("#/min_resolved", "Must be lower, or the limits on labels higher"),)
         )
-    reached = f"the ceiling is {top.ceiling:.4f}, by {top.kind}, with {given.min_resolved:.4g} of the items resolved"
+    ceiling = floor(top.ceiling * 10_000) / 10_000  # so that what is named can be had
+    reached = f"the ceiling is {ceiling:g}, by {top.kind}, with {given.min_resolved:.4g} of the items resolved"
     return InvalidInput(
         f"No requirement is right that often: {reached}",
-        errors=(FieldError("#/accuracy", f"Must be at most {top.ceiling:.4f}; a lower min_resolved may raise that"),),
+        errors=(FieldError("#/accuracy", f"Must be at most {ceiling:g}; a lower min_resolved may raise that"),),
     )
 
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from math import floor, inf
+from math import floor, inf, sqrt
 from typing import NamedTuple
 
 import numpy as np
@@ -17,8 +17,9 @@ from app.policy.requirements import AnyRequirement, Count, Margin, Posterior, Pr
 
 _MOST_SETTINGS = 120  # of a kind
 _EPSILONS = (0.0, 0.05, 0.1, 0.2, 0.3)
-_LOSSES = 18
-_LOOK_AHEAD = 160  # votes that a strategy of profit may plan for
+_MOST_ANSWERS = 1e6  # that a loss may be worth
+_FAR = 256  # votes that a strategy looks ahead
+_HALVINGS = 3
 _DIGITS = 12
 _ROUNDING = 1e-9
 # What a job may ask for.
@@ -26,14 +27,13 @@ _LARGEST_RATIO, _LARGEST_ALPHA, _LARGEST_PROBABILITY, _LARGEST_C = 1000.0, 0.5, 
 _LARGEST_LOSS, _LARGEST_SHAPE = 1e9, 1000.0
 
 
-def settings(limits: Limits, prior: Prior, cost: float) -> dict[str, list[AnyRequirement]]:
-    """The requirements of each kind that are worth a look, for answers of this cost."""
+def settings(limits: Limits) -> dict[str, list[AnyRequirement]]:
+    """The requirements of each kind that behave differently; of kinds with many, a selection. For profit see below."""
     return {
         "ratio": list(_ratios(limits)),
         "significance": list(_significances(limits)),
         "margin": list(_margins(limits)),
         "posterior": list(_posteriors(limits)),
-        "profit": list(_profits(limits, prior, cost)),
         "count": [Count(labels=n) for n in range(1, limits.most_votes + 1)],
     }
 
@@ -71,12 +71,20 @@ class Choice:
 
 def choices(wanted: float, min_resolved: float, limits: Limits, prior: Prior, cost: float = 1.0) -> list[Choice]:
     """What each kind offers to be right so often on what it resolves; those that reach it first, the cheapest first."""
-    found = []
-    for kind, requirements in settings(limits, prior, cost).items():
-        tried = map(Found, requirements, outlooks(requirements, limits, prior, cost))
-        enough = tuple(each for each in tried if each.outlook.resolved >= min_resolved - _ROUNDING)
-        found.append(Choice(kind, enough, wanted))
+    tried = {
+        kind: list(map(Found, requirements, outlooks(requirements, limits, prior, cost)))
+        for kind, requirements in settings(limits).items()
+    }
+    tried["profit"] = _profits(wanted, min_resolved, limits, prior, cost)
+    found = [
+        Choice(kind, tuple(each for each in members if _resolves(each.outlook, min_resolved)), wanted)
+        for kind, members in tried.items()
+    ]
     return sorted(found, key=_rank)
+
+
+def _resolves(outlook: Outlook, share: float) -> bool:
+    return outlook.resolved >= share - _ROUNDING
 
 
 def _rank(choice: Choice) -> tuple[bool, float]:
@@ -123,24 +131,49 @@ def _margins(limits: Limits) -> Iterator[AnyRequirement]:
     for epsilon in _EPSILONS:
         steps = (first - second + epsilon * total) / np.sqrt(total)
         make = _margin_of(epsilon)
-        yield from _each_between(steps, 0.0, _LARGEST_C, make, _MOST_SETTINGS // len(_EPSILONS))
+        yield from _each_between(steps, 0.0, _LARGEST_C, make, _MOST_SETTINGS // 3)
 
 
 def _margin_of(epsilon: float) -> Callable[[float], AnyRequirement]:
     return lambda c: Margin(c=c, epsilon=epsilon)
 
 
-def _profits(limits: Limits, prior: Prior, cost: float) -> Iterator[AnyRequirement]:
-    """Losses in equal ratios, from the one at which a first answer pays; the value says nothing of when to stop."""
-    if prior.a > _LARGEST_SHAPE:
-        return
-    least = 1 / float(prior.marginal_income(0, 0))
-    ahead = min(4 * limits.most_votes, _LOOK_AHEAD)
-    most = max((2 * ahead + prior.a + prior.b) * 6 / (prior.a - prior.b), 4 * least)  # Eq. 1, solved for the loss
-    for ratio in np.geomspace(1.01 * least, most, _LOSSES):
-        loss = float(f"{ratio * cost:.3g}")
-        if loss <= _LARGEST_LOSS:
-            yield Profit(value=loss, loss=loss, prior=(prior.a, prior.b))
+def _profits(wanted: float, min_resolved: float, limits: Limits, prior: Prior, cost: float) -> list[Found]:
+    """Losses from the one at which a first answer pays, larger and larger, until too few items are resolved.
+
+    Then halfway, a few times, to where enough are last resolved, and to where the accuracy is first what is wanted.
+    The value of an answer says nothing of when to stop.
+    """
+    found: dict[float, Found] = {}
+
+    def look(answers: float) -> Outlook:
+        loss = float(f"{answers * cost:.3g}")
+        requirement = Profit(value=loss, loss=loss, prior=(prior.a, prior.b))
+        found[answers] = Found(requirement, outlooks([requirement], limits, prior, cost)[0])
+        return found[answers].outlook
+
+    before = 0.0
+    for answers in _ladder(prior, cost):
+        resolved = look(answers).resolved
+        if resolved < min(before, min_resolved):
+            break
+        before = resolved
+    for enough in (lambda of: not _resolves(of, min_resolved), lambda of: of.accuracy >= wanted):
+        low = max((each for each in found if not enough(found[each].outlook)), default=inf)
+        high = min((each for each in found if each > low and enough(found[each].outlook)), default=0.0)
+        for _ in range(_HALVINGS if low < high else 0):
+            middle = sqrt(low * high)
+            low, high = (low, middle) if enough(look(middle)) else (middle, high)
+    return list(found.values())
+
+
+def _ladder(prior: Prior, cost: float) -> Iterator[float]:
+    """Losses in answers; in wider steps where the strategy for one takes long to work out."""
+    least = 1.01 / float(prior.marginal_income(0, 0))
+    answers = least
+    while answers <= max(_MOST_ANSWERS, 4 * least) and answers * cost <= _LARGEST_LOSS and prior.a <= _LARGEST_SHAPE:
+        yield answers
+        answers *= 2 if prior.horizon(answers) < _FAR else 4
 
 
 def _each_between(

@@ -145,20 +145,20 @@ def test_every_behaviour_is_among_the_settings(kind, drawn):
     limits = Limits(1, None, 14)
     votes = Belief.of(limits.standings)
     asked = drawn.draw(VALUES[kind]).satisfied(votes)
-    assert any((each.satisfied(votes) == asked).all() for each in settings(limits, Prior(6, 2), 1.0)[kind])
+    assert any((each.satisfied(votes) == asked).all() for each in settings(limits)[kind])
 
 
 def test_settings_of_a_kind_behave_differently():
     votes = Belief.of(Limits().standings)
-    for kind, members in settings(Limits(), Prior(6, 2), 1.0).items():
-        if kind not in {"margin", "profit"}:  # two parameters, and losses in equal ratios
+    for kind, members in settings(Limits()).items():
+        if kind != "margin":  # it has two parameters
             assert len({each.satisfied(votes).tobytes() for each in members}) == len(members)
 
 
 def test_the_cheapest_of_each_kind_that_is_accurate_enough_comes_first():
     found = choices(0.95, 0.8, Limits(), Prior(6, 2))
     reached = [choice for choice in found if choice.reaches]
-    assert {choice.kind for choice in reached} == {"posterior", "margin", "significance"}
+    assert {choice.kind for choice in reached} == {"posterior", "margin", "significance", "profit"}
     assert found[: len(reached)] == reached
     costs = [choice.best.outlook.labels_per_answer for choice in reached]
     assert costs == sorted(costs)
@@ -180,6 +180,18 @@ def test_a_single_label_leaves_no_choice():
 
 
 def test_the_curve_rises():
-    members = settings(Limits(), Prior(6, 2), 1.0)["margin"]
+    members = settings(Limits())["margin"]
     curve = label_curve(outlooks(members, Limits(), Prior(6, 2)))
     assert (np.diff(curve, axis=0) > 0).all()
+
+
+@pytest.mark.parametrize("limits", [Limits(), Limits(2, 11, 14), Limits(1, 20, None)], ids=str)
+def test_no_loss_does_much_better_than_the_one_found(limits):
+    """Against a fine grid of losses: neither cheaper by more than 5 %, nor more accurate by more than a point."""
+    prior, wanted, share = Prior(6, 2), 0.9, 0.8
+    profit = next(choice for choice in choices(wanted, share, limits, prior) if choice.kind == "profit")
+    grid = outlooks([Profit(value=1, loss=loss) for loss in np.geomspace(4.1, 1500, 60)], limits, prior)
+    enough = [each for each in grid if each.resolved >= share]
+    assert profit.ceiling >= max(each.accuracy for each in enough) - 0.01
+    cheapest = min(each.labels_per_answer for each in enough if each.accuracy >= wanted)
+    assert profit.best.outlook.labels_per_answer <= 1.05 * cheapest
