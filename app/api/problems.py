@@ -132,8 +132,14 @@ def _is_a_field(part: Any, at: Any) -> bool:  # noqa: ANN401  whatever was sent
 
 def _without_consequences(fields: Sequence[FieldError]) -> tuple[FieldError, ...]:
     """A list with a bad entry is also reported as too short; only the entry is the cause."""
-    causes = [field.pointer for field in fields]
-    return tuple(field for field in fields if not any(cause.startswith(f"{field.pointer}/") for cause in causes))
+    lists = {parent for field in fields for parent in _parents(field.pointer)}
+    return tuple(field for field in fields if field.pointer not in lists)
+
+
+def _parents(pointer: str) -> list[str]:
+    """The pointers to what a field is in: of thousands of bad entries, each is looked up and none compared with all."""
+    steps = pointer.split("/")
+    return ["/".join(steps[:depth]) for depth in range(1, len(steps))]
 
 
 def _real_path(path: Sequence[Any], body: Any, *, missing: bool) -> list[str]:  # noqa: ANN401  whatever was sent

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -37,6 +38,15 @@ class Judgement:
         return np.where(self.belief.facts.known, 1.0, self.belief.certainty)
 
 
+class Ending(NamedTuple):
+    """Which items are done with, shape (items,) each."""
+
+    satisfied: Mask  # the requirement is met
+    closed: Mask  # no more answers are wanted
+    winner: Index  # the label of an item that is good enough; -1 where there is none
+    room: Array  # how many more labels the limits allow
+
+
 @dataclass(frozen=True)
 class Engine:
     """Pure decisions for one job: the same answers and the same rules give the same numbers."""
@@ -69,23 +79,27 @@ class Engine:
 
     def judge(self, state: State, facts: Facts) -> Judgement:
         """Decide about many items at once."""
-        bar = self.rules.bar
         prospect = self.prospect(state, facts)
-        belief = prospect.now
-        satisfied = bar.satisfied(belief) & (belief.total >= self.rules.min_labels)
-        room = self._room(belief)
-        known = facts.known
-        closed = satisfied | (room <= 0) | bar.not_worth_asking(belief) | known
-        wanted = np.minimum(self.shortfall(prospect), room)
-        winner = np.where(satisfied, bar.winner(belief), NOBODY)
+        belief, known = prospect.now, facts.known
+        ending = self.ending(belief)
+        closed = ending.closed | known
+        wanted = np.minimum(self.shortfall(prospect), ending.room)
+        so_far = np.minimum(progress(prospect, self.rules.bar), belief.total > 0)
         return Judgement(
             belief=belief,
-            winner=winner if facts.gold is None else np.where(known, facts.gold, winner),
+            winner=ending.winner if facts.gold is None else np.where(known, facts.gold, ending.winner),
             closed=closed,
             priority=self.priority(prospect),
             wanted=np.where(closed, 0.0, wanted),
-            progress=np.where(satisfied | known, 1.0, np.minimum(progress(prospect, bar), belief.total > 0)),
+            progress=np.where(ending.satisfied | known, 1.0, so_far),
         )
+
+    def ending(self, belief: Belief) -> Ending:
+        """Which items are done with, by their answers alone."""
+        bar, room = self.rules.bar, self._room(belief)
+        satisfied = bar.satisfied(belief) & (belief.total >= self.rules.min_labels)
+        closed = satisfied | (room <= 0) | bar.not_worth_asking(belief)
+        return Ending(satisfied, closed, np.where(satisfied, bar.winner(belief), NOBODY), room)
 
     def shortfall(self, prospect: Prospect) -> Array:
         """The fewest further labels that could satisfy the job's requirement, shape (items,), whatever its limits."""

@@ -3,3 +3,6 @@
 from fastapi import APIRouter
 
 router = APIRouter(prefix="/v1/plans", tags=["plans"])
+
+# Each adds itself to the router.
+from app.api.plans import requirement, split  # noqa: E402, F401

@@ -124,7 +124,7 @@ def best_strategy(prior: Prior, loss: float) -> Strategy:
     [True, False]
     """
     horizon = prior.horizon(loss)
-    grid = np.indices((horizon + 2, horizon + 2))  # the last row and column are beyond the horizon: stopped
+    grid = np.ogrid[: horizon + 2, : horizon + 2]  # the last row and column are beyond the horizon: stopped
     accuracy, agreement = prior.result_accuracy(*grid), prior.chance_of_agreement(*grid)
     gain, answers = np.zeros((2, horizon + 2, horizon + 2))
     for total in range(2 * horizon, -1, -1):

@@ -1,0 +1,201 @@
+"""Find the requirement of each kind that is accurate enough at the least cost."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from math import floor, inf, sqrt
+from typing import NamedTuple
+
+import numpy as np
+
+from app.policy.belief import Array, Belief
+from app.policy.binomial_tail import chance_of_so_few
+from app.policy.planning.cost_sensitive import Prior
+from app.policy.planning.stopping import Limits, Outlook, outlooks
+from app.policy.requirements import AnyRequirement, Count, Margin, Posterior, Profit, Ratio, Significance
+
+_MOST_SETTINGS = 120  # of a kind
+_EPSILONS = (0.0, 0.05, 0.1, 0.2, 0.3)
+_MOST_ANSWERS = 1e6  # that a loss may be worth
+_FAR = 256  # votes that a strategy looks ahead
+_HALVINGS = 3
+_DIGITS = 12
+_ROUNDING = 1e-9
+# What a job may ask for.
+_LARGEST_RATIO, _LARGEST_ALPHA, _LARGEST_PROBABILITY, _LARGEST_C = 1000.0, 0.5, 0.999999, 1000.0
+_LARGEST_LOSS, _LARGEST_SHAPE = 1e9, 1000.0
+
+
+def settings(limits: Limits) -> dict[str, list[AnyRequirement]]:
+    """The requirements of each kind that behave differently; of kinds with many, a selection. For profit see below."""
+    return {
+        "ratio": list(_ratios(limits)),
+        "significance": list(_significances(limits)),
+        "margin": list(_margins(limits)),
+        "posterior": list(_posteriors(limits)),
+        "count": [Count(labels=n) for n in range(1, limits.most_votes + 1)],
+    }
+
+
+class Found(NamedTuple):
+    """A requirement and what it leads to."""
+
+    requirement: AnyRequirement
+    outlook: Outlook
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The best of one kind: the cheapest that reaches what is wanted, or else the most accurate."""
+
+    kind: str
+    tried: tuple[Found, ...]  # those that resolve enough items
+    wanted: float
+
+    @property
+    def ceiling(self) -> float | None:
+        """The highest accuracy of this kind; None where it never resolves enough items."""
+        return max((found.outlook.accuracy for found in self.tried), default=None)
+
+    @property
+    def reaches(self) -> bool:
+        return self.ceiling is not None and self.ceiling >= self.wanted
+
+    @cached_property
+    def best(self) -> Found | None:
+        """By labels for each item that is resolved; None where nothing resolves enough items."""
+        good = [found for found in self.tried if found.outlook.accuracy >= min(self.wanted, self.ceiling or 0.0)]
+        return min(good, key=lambda found: found.outlook.labels_per_answer, default=None)
+
+
+def choices(wanted: float, min_resolved: float, limits: Limits, prior: Prior, cost: float = 1.0) -> list[Choice]:
+    """What each kind offers to be right so often on what it resolves; those that reach it first, the cheapest first."""
+    tried = {
+        kind: list(map(Found, requirements, outlooks(requirements, limits, prior, cost)))
+        for kind, requirements in settings(limits).items()
+    }
+    tried["profit"] = _profits(wanted, min_resolved, limits, prior, cost)
+    found = [
+        Choice(kind, tuple(each for each in members if _resolves(each.outlook, min_resolved)), wanted)
+        for kind, members in tried.items()
+    ]
+    return sorted(found, key=_rank)
+
+
+def _resolves(outlook: Outlook, share: float) -> bool:
+    return outlook.resolved >= share - _ROUNDING
+
+
+def _rank(choice: Choice) -> tuple[bool, float]:
+    if choice.best is None:
+        return True, inf
+    outlook = choice.best.outlook
+    return not choice.reaches, outlook.labels_per_answer if choice.reaches else -outlook.accuracy
+
+
+def roundest(low: float, high: float) -> float:
+    """The number above `low`, at most `high`, with the fewest digits after the point.
+
+    >>> roundest(3.5, 5.0), roundest(1.5, 5 / 3), roundest(0.890625, 0.90625)
+    (5.0, 1.6, 0.9)
+    """
+    for digits in range(_DIGITS):
+        number = round(floor(high * 10.0**digits) / 10.0**digits, digits)
+        if low < number <= high:
+            return number
+    return high
+
+
+def _ratios(limits: Limits) -> Iterator[AnyRequirement]:
+    first, second = _leading(limits)
+    yield from _each_between((first + 1) / (second + 1), 1.0, _LARGEST_RATIO, lambda c: Ratio(min_ratio=c))
+
+
+def _posteriors(limits: Limits) -> Iterator[AnyRequirement]:
+    certainty = Belief.of(np.stack(_leading(limits), axis=1)).certainty
+    yield from _each_between(certainty, 0.5, _LARGEST_PROBABILITY, lambda p: Posterior(min_probability=p))
+
+
+def _significances(limits: Limits) -> Iterator[AnyRequirement]:
+    """The smaller alpha is, the more it asks for; p itself is not below it."""
+    first, second = _leading(limits)
+    tails = np.unique(np.round(chance_of_so_few(second + 1, first + 1), _DIGITS))
+    for low, high in _thinned(list(pairwise([*tails[tails < _LARGEST_ALPHA], _LARGEST_ALPHA]))):
+        yield Significance(alpha=roundest(float(low), float(high)))
+
+
+def _margins(limits: Limits) -> Iterator[AnyRequirement]:
+    first, second = _leading(limits)
+    total = first + second
+    for epsilon in _EPSILONS:
+        steps = (first - second + epsilon * total) / np.sqrt(total)
+        make = _margin_of(epsilon)
+        yield from _each_between(steps, 0.0, _LARGEST_C, make, _MOST_SETTINGS // 3)
+
+
+def _margin_of(epsilon: float) -> Callable[[float], AnyRequirement]:
+    return lambda c: Margin(c=c, epsilon=epsilon)
+
+
+def _profits(wanted: float, min_resolved: float, limits: Limits, prior: Prior, cost: float) -> list[Found]:
+    """Losses from the one at which a first answer pays, larger and larger, until too few items are resolved.
+
+    Then halfway, a few times, to where enough are last resolved, and to where the accuracy is first what is wanted.
+    The value of an answer says nothing of when to stop.
+    """
+    found: dict[float, Found] = {}
+
+    def look(answers: float) -> Outlook:
+        loss = float(f"{answers * cost:.3g}")
+        requirement = Profit(value=loss, loss=loss, prior=(prior.a, prior.b))
+        found[answers] = Found(requirement, outlooks([requirement], limits, prior, cost)[0])
+        return found[answers].outlook
+
+    before = 0.0
+    for answers in _ladder(prior, cost):
+        resolved = look(answers).resolved
+        if resolved < min(before, min_resolved):
+            break
+        before = resolved
+    for enough in (lambda of: not _resolves(of, min_resolved), lambda of: of.accuracy >= wanted):
+        low = max((each for each in found if not enough(found[each].outlook)), default=inf)
+        high = min((each for each in found if each > low and enough(found[each].outlook)), default=0.0)
+        for _ in range(_HALVINGS if low < high else 0):
+            middle = sqrt(low * high)
+            low, high = (low, middle) if enough(look(middle)) else (middle, high)
+    return list(found.values())
+
+
+def _ladder(prior: Prior, cost: float) -> Iterator[float]:
+    """Losses in answers; in wider steps where the strategy for one takes long to work out."""
+    least = 1.01 / float(prior.marginal_income(0, 0))
+    answers = least
+    while answers <= max(_MOST_ANSWERS, 4 * least) and answers * cost <= _LARGEST_LOSS and prior.a <= _LARGEST_SHAPE:
+        yield answers
+        answers *= 2 if prior.horizon(answers) < _FAR else 4
+
+
+def _each_between(
+    steps: Array, least: float, most: float, make: Callable[[float], AnyRequirement], number: int = _MOST_SETTINGS
+) -> Iterator[AnyRequirement]:
+    """A requirement for each bar between two neighbouring steps, at which it behaves as at no other."""
+    bars = np.unique(np.round(steps, _DIGITS))
+    bars = bars[(bars > least) & (bars <= most)]
+    for low, high in _thinned(list(zip([least, *bars[:-1]], bars, strict=True)), number):
+        yield make(roundest(float(low), float(high)))
+
+
+def _thinned(pairs: Sequence[tuple[float, float]], number: int = _MOST_SETTINGS) -> Iterator[tuple[float, float]]:
+    """So many of them at most, evenly spread, the first and the last included."""
+    if not pairs:
+        return
+    for at in np.unique(np.linspace(0, len(pairs) - 1, min(number, len(pairs))).round().astype(int)):
+        yield pairs[at]
+
+
+def _leading(limits: Limits) -> tuple[Array, Array]:
+    """The votes of items on which one class leads."""
+    first, second = limits.standings.T.astype(np.float64)
+    leads = first > second
+    return first[leads], second[leads]

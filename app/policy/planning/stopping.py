@@ -1,0 +1,119 @@
+"""What a requirement leads to when workers' accuracy is known as a distribution: labels, items resolved, accuracy."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from app.policy.belief import Array, Belief, Facts, IntArray, Mask
+from app.policy.engine import Engine
+from app.policy.planning.cost_sensitive import Prior
+from app.policy.requirements import AnyRequirement
+from app.policy.rules import Rules
+from app.policy.shares import NOBODY
+from app.policy.workers import Anonymous
+
+
+class Outlook(NamedTuple):
+    """What to expect of an item."""
+
+    labels: float  # that it gets
+    resolved: float  # how likely it gets an answer that is good enough
+    accuracy: float  # how likely that answer is right; 0 where no item is resolved
+
+    @property
+    def labels_per_answer(self) -> float:
+        """Labels for each item that is resolved."""
+        return self.labels / self.resolved if self.resolved else np.inf
+
+
+@dataclass(frozen=True)
+class Limits:
+    """When an item is given up, and how many labels it gets at least. One of the two limits must be set."""
+
+    min_labels: int = 1
+    max_labels: int | None = None
+    max_votes_per_label: int | None = 14
+
+    @property
+    def most_votes(self) -> int:
+        """For one label."""
+        return min(each for each in (self.max_labels, self.max_votes_per_label) if each is not None)
+
+    @property
+    def most_labels(self) -> int:
+        """For one item with two labels."""
+        by_votes = np.inf if self.max_votes_per_label is None else 2 * self.max_votes_per_label - 1
+        return int(min(by_votes, np.inf if self.max_labels is None else self.max_labels))
+
+    def engine(self, requirement: AnyRequirement) -> Engine:
+        """The service's decisions under these limits; unlike a job's, the rules are not checked for room."""
+        rules = Rules.model_construct(
+            labels=("a", "b"),
+            requirement=requirement,
+            worker_model=Anonymous(),
+            min_labels=self.min_labels,
+            max_labels=self.max_labels,
+            max_votes_per_label=self.max_votes_per_label,
+        )
+        return Engine(rules)
+
+    @cached_property
+    def standings(self) -> IntArray:
+        """All votes (first, second), first >= second, that an item may have, shape (standings, 2)."""
+        first, second = np.indices((self.most_votes + 1, self.most_votes + 1)).reshape(2, -1)
+        possible = (first >= second) & (first + second <= self.most_labels)
+        return np.stack([first[possible], second[possible]], axis=1).astype(np.int64)
+
+
+def outlooks(requirements: Sequence[AnyRequirement], limits: Limits, prior: Prior, cost: float = 1.0) -> list[Outlook]:
+    """What each requirement leads to where an answer costs so much, exactly: the Markov chain of an item's votes.
+
+    From x right and y wrong answers the next is right with (a + x) / (a + b + x + y), under the prior Beta(a, b) of how
+    often workers are right on an item (Gao et al., SIGMOD 2013, section 4). Where the chain ends is asked of the
+    engine, so that the plan and the service agree. Two classes, votes without names.
+
+    >>> from app.policy.requirements import Count
+    >>> outlooks([Count(labels=1), Count(labels=2)], Limits(), Prior(6, 2))
+    [Outlook(labels=1.0, resolved=1.0, accuracy=0.75), Outlook(labels=2.0, resolved=0.6666666666666667, accuracy=0.875)]
+    """
+    closed, good = _endings(requirements, limits, cost)
+    right, wrong, labels = np.zeros((3, len(requirements)))
+    chance = np.ones((len(requirements), 1))  # of 0 .. total right answers
+    for total in range(limits.most_labels + 1):
+        x = np.arange(total + 1)
+        seen = np.maximum(x, total - x) <= limits.most_votes  # beyond, nothing is reached
+        first, second = np.maximum(x, total - x)[seen], np.minimum(x, total - x)[seen]
+        ended, resolved = np.zeros((2, *chance.shape), dtype=bool)
+        ended[:, seen], resolved[:, seen] = closed[:, first, second], good[:, first, second]
+        labels += total * (chance * ended).sum(axis=1)
+        right += (chance * resolved)[:, 2 * x > total].sum(axis=1)
+        wrong += (chance * resolved)[:, 2 * x < total].sum(axis=1)
+        going_on = np.where(ended, 0.0, chance)
+        next_right = (prior.a + x) / (prior.a + prior.b + total)
+        chance = np.pad(going_on * next_right, ((0, 0), (1, 0))) + np.pad(going_on * (1 - next_right), ((0, 0), (0, 1)))
+    accuracy = np.divide(right, right + wrong, out=np.zeros_like(right), where=right + wrong > 0)
+    return [Outlook(*map(float, each)) for each in zip(labels, right + wrong, accuracy, strict=True)]
+
+
+def _endings(requirements: Sequence[AnyRequirement], limits: Limits, cost: float) -> tuple[Mask, Mask]:
+    """Where an item closes, and where it does so with an answer, by requirement and votes, first >= second."""
+    standings = limits.standings
+    belief = Belief.of(standings, replace(Facts.plain(len(standings)), cost=np.full(len(standings), cost)))
+    closed, good = np.zeros((2, len(requirements), limits.most_votes + 1, limits.most_votes + 1), dtype=bool)
+    for number, requirement in enumerate(requirements):
+        ending = limits.engine(requirement).ending(belief)
+        closed[(number, *standings.T)] = ending.closed
+        good[(number, *standings.T)] = ending.winner != NOBODY
+    return closed, good
+
+
+def label_curve(found: Sequence[Outlook]) -> Array:
+    """Labels per item and accuracy of those that no other beats in both, by labels; shape (points, 2)."""
+    best: list[tuple[float, float]] = []
+    for each in sorted(found, key=lambda outlook: (outlook.labels, -outlook.accuracy)):
+        if not best or each.accuracy > best[-1][1]:
+            best.append((each.labels, each.accuracy))
+    return np.array(best).reshape(-1, 2)
