@@ -54,6 +54,7 @@ LENIENT = {
     "POST /v1/jobs/{job}/next",
     "POST /v1/jobs/{job}/assignments/{assignment}/extend",
     "POST /v1/jobs/{job}/workers/{worker}/block",
+    "POST /v1/plans/accuracy-cost",
 }
 # These take all that they say. The others also refuse what no schema tells: cursors that no page gave, labels that the
 # job does not have, amounts with a seventh decimal, limits that contradict each other.
@@ -80,6 +81,8 @@ LABELS = ["cat", "dog", "="]
 KEYS = [f"i{number}" for number in range(1, 25)]
 WORKERS = ["w1", "w2", "w3"]
 FORMS = ["application/json", "application/x-ndjson", "text/csv", "application/vnd.apache.parquet", "*/*", "image/png"]
+
+PLAN_FORMS = ["application/json", "image/svg+xml", "*/*", "image/png"]
 
 document = create_app(Settings(database_url="postgresql://nowhere")).openapi()
 api = schemathesis.openapi.from_dict(
@@ -198,6 +201,8 @@ class World:
             case.headers = {name: one for name, one in case.headers.items() if name != "Idempotency-Key"}
         if case.path.endswith("/results"):
             case.headers = {**case.headers, "Accept": FORMS[salt % len(FORMS)]}
+        if case.path.startswith("/v1/plans/"):
+            case.headers = {**case.headers, "Accept": PLAN_FORMS[salt % len(PLAN_FORMS)]}
 
     def _real(self, value, name: str, salt: int):
         known = self.known.get(name, ())

@@ -2,4 +2,7 @@
 
 from fastapi import APIRouter
 
+from app.api.plans import accuracy_cost
+
 router = APIRouter(prefix="/v1/plans", tags=["plans"])
+router.include_router(accuracy_cost.router)
