@@ -55,6 +55,7 @@ LENIENT = {
     "POST /v1/jobs/{job}/assignments/{assignment}/extend",
     "POST /v1/jobs/{job}/workers/{worker}/block",
     "POST /v1/plans/accuracy-cost",
+    "POST /v1/plans/fitness",
 }
 # These take all that they say. The others also refuse what no schema tells: cursors that no page gave, labels that the
 # job does not have, amounts with a seventh decimal, limits that contradict each other.
@@ -75,14 +76,17 @@ EXACT = {
     "GET /healthz",
     "GET /readyz",
 }
-# A nested requirement, or a plan, can be wrong in thousands of ways. Only a deep run goes through them; else chance picks some.
-SPRAWLING = ["POST /v1/jobs", "PATCH /v1/jobs/{job}", "POST /v1/plans/accuracy-cost"]
+# Nested requirements and plans can be wrong in thousands of ways. Only a deep run goes through them; else chance picks.
+SPRAWLING = ["POST /v1/jobs", "PATCH /v1/jobs/{job}", "POST /v1/plans/accuracy-cost", "POST /v1/plans/fitness"]
 LABELS = ["cat", "dog", "="]
 KEYS = [f"i{number}" for number in range(1, 25)]
 WORKERS = ["w1", "w2", "w3"]
 FORMS = ["application/json", "application/x-ndjson", "text/csv", "application/vnd.apache.parquet", "*/*", "image/png"]
 # Of these fields of a plan most values are out of reach, or contradict the other fields: they mostly stay out.
-CONTRARY = {"/v1/plans/accuracy-cost": {"prior", "at", "budget", "items", "max_cost", "min_accuracy"}}
+CONTRARY = {
+    "/v1/plans/accuracy-cost": {"prior", "at", "budget", "items", "max_cost", "min_accuracy"},
+    "/v1/plans/fitness": {"prior"},
+}
 PLAN_FORMS = ["application/json", "image/svg+xml", "*/*", "image/png"]
 
 document = create_app(Settings(database_url="postgresql://nowhere")).openapi()

@@ -2,7 +2,8 @@
 
 from fastapi import APIRouter
 
-from app.api.plans import accuracy_cost
+from app.api.plans import accuracy_cost, fitness
 
 router = APIRouter(prefix="/v1/plans", tags=["plans"])
 router.include_router(accuracy_cost.router)
+router.include_router(fitness.router)

@@ -8,7 +8,7 @@ from scipy import special
 
 from app.policy.belief import Array, IntArray, Mask
 from app.policy.planning.cost_sensitive import Prior
-from app.policy.planning.courses import ASK, chances, course, outlook
+from app.policy.planning.courses import ASK, chances, course, outlook, reached
 
 MOST_LOSS = 1e6  # in costs of an answer; a strategy that pays only beyond it adds less than a millionth per answer
 ROUNDING = 1e-9  # an accuracy or a cost that is missed by less is reached
@@ -133,18 +133,16 @@ def statuses(prior: Prior, loss: float, most_answers: int) -> Statuses:
     >>> list(zip(there.first.tolist(), there.second.tolist(), there.goes_on.tolist()))
     [(0, 0, True), (1, 0, True), (1, 1, True), (2, 0, False), (2, 1, False)]
     """
-    known = chances(prior, most_answers, 0.5)
-    reached, rows = np.ones(1), []
-    for votes, level in enumerate(course(prior, loss, most_answers)):
-        asked = np.where(level.action[:, 0] == ASK, reached, 0.0)
-        either_way = reached + np.where(2 * np.arange(votes + 1) == votes, 0.0, reached[::-1])
-        columns = (asked > 0, known[votes].right, level.accuracy[:, 0], level.answers[:, 0], either_way)
-        rows += [
-            (first, votes - first, *(column[first] for column in columns)) for first in range(-(-votes // 2), votes + 1)
-        ]
-        follow = np.zeros((2, votes + 2))
-        follow[0, 1:], follow[1, :-1] = asked * known[votes].agreement, asked * (1 - known[votes].agreement)
-        reached = follow.sum(axis=0)
-    table = np.array(sorted(row for row in rows if row[-1] > 0)).T
+    levels, known = course(prior, loss, most_answers), chances(prior, most_answers, 0.5)
+    rows = []
+    for votes, (level, way) in enumerate(zip(levels, reached(prior, levels), strict=True)):
+        first = np.arange(-(-votes // 2), votes + 1)
+        either_way = way[first] + np.where(2 * first == votes, 0.0, way[votes - first])
+        goes_on = level.action[first, 0] == ASK
+        columns = (known[votes].right[first], level.accuracy[first, 0], level.answers[first, 0], either_way)
+        rows.append(np.stack([first, votes - first, goes_on, *columns]))
+    table = np.concatenate(rows, axis=1)
+    table = table[:, table[-1] > 0]
+    table = table[:, np.lexsort((table[1], table[0]))]
     first, second = table[:2].astype(np.int64)
     return Statuses(first, second, table[2] > 0, *table[3:])

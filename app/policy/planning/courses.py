@@ -80,6 +80,16 @@ def course(
     return list(_backwards(prior, np.array([loss]), most_answers, guess, expert))[::-1]
 
 
+def reached(prior: Prior, levels: list[Level], *, guess: float = 0.5) -> list[Array]:
+    """How likely a question comes to each status of a course, shape (votes + 1,) for each number of votes."""
+    known = chances(prior, len(levels) - 1, guess)
+    ways = [np.ones(1)]
+    for level, here in zip(levels[:-1], known, strict=False):
+        asked = np.where(level.action[:, 0] == ASK, ways[-1], 0.0)
+        ways.append(np.append(0.0, asked * here.agreement) + np.append(asked * (1 - here.agreement), 0.0))
+    return ways
+
+
 def _backwards(prior: Prior, losses: Array, most_answers: int, guess: float, expert: Expert | None) -> Iterator[Level]:
     """From the last answer to the first: Algorithm 2 of Gao et al. (SIGMOD 2013), with an expert as a third way.
 
