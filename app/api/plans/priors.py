@@ -52,7 +52,10 @@ class PilotAnswer(Request):
 
 
 class PilotPrior(Request):
-    """A small run of the same kind of questions: the likeliest Beta is found; nobody needs to know what is right."""
+    """A small run of the same kind of questions: the likeliest Beta is found; nobody needs to know what is right.
+
+    Questions that mislead most workers look like easy ones: where there are many, the estimate is too hopeful.
+    """
 
     kind: Literal["pilot"]
     votes: Annotated[

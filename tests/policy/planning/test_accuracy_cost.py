@@ -88,6 +88,29 @@ def test_the_curve_is_the_hull_of_all_strategies(a, b, most):
     np.testing.assert_allclose(curve.loss, [0, *losses], rtol=1e-5)
 
 
+def step_by_step(prior, most):
+    """Algorithm 3 with its misprints mended: down from a large loss to the next at which one status changes."""
+    loss = 1e4
+    for _ in range(1000):
+        there = statuses(prior, loss, most)
+        yield there.accuracy[0], there.answers[0], loss
+        if not there.goes_on.any():
+            return
+        ties = there.answers[there.goes_on] / (there.accuracy - there.right)[there.goes_on]  # Lemma 5.1
+        loss = ties.max() * (1 - 1e-9)
+    raise AssertionError("it does not come down")
+
+
+@pytest.mark.parametrize("prior", [Prior(6, 2), Prior(3, 2), Prior(9, 0.5)], ids=str)
+@pytest.mark.parametrize("most", [12, 40])
+def test_algorithm_3_walks_over_the_same_points(prior, most):
+    walked = np.array(list(step_by_step(prior, most)))[::-1]
+    curve = accuracy_cost(prior, most)
+    points = slice(curve.at_loss(1e4) + 1)
+    np.testing.assert_allclose(walked[:, :2], np.transpose([curve.accuracy, curve.answers])[points], atol=1e-9)
+    np.testing.assert_allclose(walked[:-1, 2], curve.loss[points][1:], rtol=1e-6)
+
+
 @pytest.mark.parametrize(("a", "b"), SHAPES)
 @pytest.mark.parametrize("loss", [3.0, 15.0, 60.0, 900.0])
 def test_each_status_by_enumeration(a, b, loss):
