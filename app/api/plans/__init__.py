@@ -2,7 +2,8 @@
 
 from fastapi import APIRouter
 
-router = APIRouter(prefix="/v1/plans", tags=["plans"])
+from app.api.plans import accuracy_cost, fitness, requirement, split
 
-# Each adds itself to the router.
-from app.api.plans import requirement, split  # noqa: E402, F401
+router = APIRouter(prefix="/v1/plans", tags=["plans"])
+for plan in (accuracy_cost, fitness, requirement, split):
+    router.include_router(plan.router)

@@ -6,14 +6,13 @@ from decimal import Decimal
 from math import floor
 from typing import Annotated, Any
 
-from fastapi import Response
+from fastapi import APIRouter, Response
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from app.api.dependencies import Database
-from app.api.plans import router
 from app.api.plans.forms import Form, in_form, plan_at
-from app.api.plans.priors import BetaPrior, PriorIn, known_prior
+from app.api.plans.priors import KnownPrior, PriorIn, PriorOut, explained_prior
 from app.api.schemas import AmountOut, CostIn, ReasonOut, Request
 from app.errors import FieldError, InvalidInput
 from app.plots.requirement import Curve, Picture, painted
@@ -21,6 +20,8 @@ from app.policy.planning.cost_sensitive import Prior
 from app.policy.planning.requirement_search import Choice, choices
 from app.policy.planning.split import SMALLEST_AMOUNT
 from app.policy.planning.stopping import Limits, label_curve
+
+router = APIRouter()
 
 
 class RequirementIn(Request):
@@ -33,7 +34,7 @@ class RequirementIn(Request):
     )
 
     accuracy: Annotated[float, Field(gt=0.5, lt=1, description="Which share of the resolved items must be right")]
-    prior: Annotated[PriorIn, Field(description="How often workers are right on an item, over all items")] = BetaPrior()
+    prior: Annotated[PriorIn, Field(description="How often workers are right on an item, over all items")] = PriorIn()
     min_resolved: Annotated[
         float, Field(ge=0.01, le=1, description="Which share of the items must be resolved; the rest may be given up")
     ] = 0.8
@@ -92,6 +93,7 @@ class KindOut(BaseModel):
 class RequirementPlan(BaseModel):
     """The kinds of requirements side by side, the cheapest first."""
 
+    prior: PriorOut
     cheapest: str
     reason: ReasonOut
     job: Annotated[
@@ -109,13 +111,14 @@ async def plan_requirement(given: RequirementIn, form: Form, database: Database)
     labels, the items resolved and the accuracy to expect. It goes through the votes that an item with two labels may
     get, and asks the job's own rules when it would stop; workers are not told apart.
     """
-    prior = await known_prior(given.prior, database)
+    known = await explained_prior(given.prior, database)
+    prior = known.prior
     found = await asyncio.to_thread(
         choices, given.accuracy, given.min_resolved, given.limits(), prior, float(given.cost)
     )
     if not found[0].reaches:
         raise _out_of_reach(given, found)
-    return await in_form(form, _plan(given, found), painted(_picture(given, prior, found)))
+    return await in_form(form, _plan(given, known, found), painted(_picture(given, prior, found)))
 
 
 def _out_of_reach(given: RequirementIn, found: Sequence[Choice]) -> InvalidInput:
@@ -133,10 +136,11 @@ def _out_of_reach(given: RequirementIn, found: Sequence[Choice]) -> InvalidInput
     )
 
 
-def _plan(given: RequirementIn, found: Sequence[Choice]) -> RequirementPlan:
+def _plan(given: RequirementIn, known: KnownPrior, found: Sequence[Choice]) -> RequirementPlan:
     kinds = [_shown(given, choice) for choice in found]
     first = kinds[0]
     return RequirementPlan(
+        prior=known.shown(),
         cheapest=first.kind,
         reason=_reason(kinds),
         job={

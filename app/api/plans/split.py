@@ -5,9 +5,8 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 from decimal import ROUND_CEILING, Decimal
 
-from fastapi import Response
+from fastapi import APIRouter, Response
 
-from app.api.plans import router
 from app.api.plans.forms import Form, in_form, plan_at
 from app.api.plans.split_schemas import (
     MOST_DIFFERENT,
@@ -37,6 +36,8 @@ from app.policy.planning.split import (
     evenly,
     merged,
 )
+
+router = APIRouter()
 
 _POINTS = 24  # of the curve
 _BEYOND = 2  # times the budget: where the curve ends

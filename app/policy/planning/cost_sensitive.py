@@ -23,6 +23,10 @@ class Prior:
     a: float
     b: float
 
+    @property
+    def mean(self) -> float:
+        return self.a / (self.a + self.b)
+
     def result_accuracy(self, first: npt.ArrayLike, second: npt.ArrayLike) -> Array:
         """E[A_R]: how likely the answer that the `first` workers agree on is right (Theorem 4.2).
 

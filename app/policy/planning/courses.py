@@ -1,0 +1,148 @@
+"""The best course of action on a question, answer by answer: accept what the crowd says, ask on, or go to an expert.
+
+A status is (votes for, votes against) some label, which is taken to be right with a given chance before any vote: 1/2
+for a question like any other, more where a model has proposed the label. Money is in the cost of an answer.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+from scipy import special
+
+from app.policy.belief import Array
+from app.policy.planning.cost_sensitive import Prior
+
+ACCEPT: Final = 0
+ASK: Final = 1
+REFER: Final = 2
+Actions = npt.NDArray[np.int8]
+
+_ROUNDING = 1e-12  # equal profits differ in the last bits of a float, and equality is a reason to stop
+
+
+@dataclass(frozen=True)
+class Expert:
+    """Somebody whose word ends a question: right so often, at so many times the cost of an answer."""
+
+    price: float
+    accuracy: float = 1.0
+
+
+@dataclass(frozen=True)
+class Level:
+    """All statuses with so many votes, for several losses; each shape (votes + 1, losses), at [votes for]."""
+
+    action: Actions
+    accuracy: Array  # of the result in the end
+    answers: Array  # still to come
+    referred: Array  # how likely it ends with the expert
+
+
+@dataclass(frozen=True)
+class Outlook:
+    """What to expect of a question before any vote, shape (losses,) each."""
+
+    accuracy: Array
+    answers: Array
+    referred: Array
+
+
+@dataclass(frozen=True)
+class Chances:
+    """What statuses with so many votes tell, shape (votes + 1,) each, at [votes for]."""
+
+    right: Array  # E[A_R]: that the likelier label is right
+    agreement: Array  # that the next vote is for the label
+    rise: Array  # MI: by how much the next vote raises E[A_R]
+
+
+def outlook(
+    prior: Prior, losses: npt.ArrayLike, most_answers: int, *, guess: float = 0.5, expert: Expert | None = None
+) -> Outlook:
+    """What to expect of the courses with the largest profit, one for each loss.
+
+    >>> outlook(Prior(6, 2), [4.0, 4.1], 40).answers.tolist()  # the first answer is worth a quarter of the loss
+    [0.0, 1.0]
+    """
+    levels = _backwards(prior, np.atleast_1d(np.asarray(losses, dtype=np.float64)), most_answers, guess, expert)
+    *_, start = levels
+    return Outlook(start.accuracy[0], start.answers[0], start.referred[0])
+
+
+def course(
+    prior: Prior, loss: float, most_answers: int, *, guess: float = 0.5, expert: Expert | None = None
+) -> list[Level]:
+    """The course with the largest profit for one loss, as a level for each number of votes, 0 to the most."""
+    return list(_backwards(prior, np.array([loss]), most_answers, guess, expert))[::-1]
+
+
+def reached(prior: Prior, levels: list[Level], *, guess: float = 0.5) -> list[Array]:
+    """How likely a question comes to each status of a course, shape (votes + 1,) for each number of votes."""
+    known = chances(prior, len(levels) - 1, guess)
+    ways = [np.ones(1)]
+    for level, here in zip(levels[:-1], known, strict=False):
+        asked = np.where(level.action[:, 0] == ASK, ways[-1], 0.0)
+        ways.append(np.append(0.0, asked * here.agreement) + np.append(asked * (1 - here.agreement), 0.0))
+    return ways
+
+
+def _backwards(prior: Prior, losses: Array, most_answers: int, guess: float, expert: Expert | None) -> Iterator[Level]:
+    """From the last answer to the first: Algorithm 2 of Gao et al. (SIGMOD 2013), with an expert as a third way.
+
+    The gain over accepting at once is G = max(0, MI L - 1 + E[G after the next answer], (e - A_R) L - price), e being
+    how often the expert is right. The cost of the next answer counts once, unlike in the printed algorithm.
+    """
+    known = chances(prior, most_answers, guess)
+    beyond = np.zeros((most_answers + 2, len(losses)))
+    gain, after = beyond, Level(beyond.astype(np.int8), beyond, beyond, beyond)
+    for votes in range(most_answers, -1, -1):
+        here = known[votes]
+        right, agreement = here.right[:, None], here.agreement[:, None]
+        asking = here.rise[:, None] * losses - 1 + _mean(agreement, gain)
+        if votes == most_answers:
+            asking = np.full_like(asking, -1.0)
+        referring = np.full_like(asking, -1.0) if expert is None else (expert.accuracy - right) * losses - expert.price
+        ask, refer = asking > _ROUNDING, referring > np.maximum(asking, 0) + _ROUNDING
+        ask &= ~refer
+        end = np.broadcast_to(right, ask.shape) if expert is None else np.where(refer, expert.accuracy, right)
+        gain = np.where(refer, referring, np.where(ask, asking, 0.0))
+        after = Level(
+            np.where(refer, REFER, np.where(ask, ASK, ACCEPT)).astype(np.int8),
+            np.where(ask, _mean(agreement, after.accuracy), end),
+            np.where(ask, 1 + _mean(agreement, after.answers), 0.0),
+            np.where(ask, _mean(agreement, after.referred), refer),
+        )
+        yield after
+
+
+def _mean(agreement: Array, following: Array) -> Array:
+    """Over the next vote: for the label, or against it."""
+    return agreement * following[1:] + (1 - agreement) * following[:-1]
+
+
+@lru_cache(maxsize=64)
+def chances(prior: Prior, most_answers: int, guess: float) -> list[Chances]:
+    """Theorems 4.2 to 4.4, with the label's own chance as one more factor of its odds."""
+    label = [_chance_of_label(prior, votes, guess) for votes in range(most_answers + 2)]
+    found = []
+    for votes in range(most_answers + 1):
+        likely, after = label[votes], label[votes + 1]
+        count = np.arange(votes + 1)
+        agreement = (likely * (prior.a + count) + (1 - likely) * (prior.b + count)) / (prior.a + prior.b + votes)
+        # Only a vote that turns the result over changes how likely it is right: without it, nothing is gained.
+        turned_down = (1 - agreement) * np.maximum(0, 1 - 2 * after[:-1])
+        turned_up = agreement * np.maximum(0, 2 * after[1:] - 1)
+        rise = np.where(likely >= 1 - likely, turned_down, turned_up)
+        found.append(Chances(np.maximum(likely, 1 - likely), agreement, rise))
+    return found
+
+
+def _chance_of_label(prior: Prior, votes: int, guess: float) -> Array:
+    count = np.arange(votes + 1.0)
+    if_right = special.gammaln(prior.a + count) - special.gammaln(prior.a + count[::-1])
+    if_wrong = special.gammaln(prior.b + count) - special.gammaln(prior.b + count[::-1])
+    return np.asarray(special.expit(special.logit(guess) + if_right - if_wrong))
