@@ -1,7 +1,7 @@
 """Gold that the crowd makes can confirm itself: how far it does without the guards of `auto_gold`, and with them.
 
-300 items, 30 workers. A clique of 40 % comes first and alone, for the first 600 answers. On 15 % of the items all of
-it falls for the same wrong answer (19 times in 20), on the others it is right with .85: with .73 in all. The honest
+300 items, 30 workers. A clique of 40 % comes first and alone, for the first 600 answers. On a quarter of the items all
+of it falls for the same wrong answer (19 times in 20), on the others it is right with .85: with .65 in all. The honest
 come then, together with the clique; they are right with .8 to .95, on all items alike, .875 in the mean. The
 requirement is a posterior of .98, and whatever an answer resolves becomes gold; half of the assignments are gold.
 
@@ -9,7 +9,7 @@ Without the guards, which only the lab can switch off, workers are scored on ite
 checks what was promoted, and fits take it as known. The same job without gold tells what the clique does by itself: the
 loop is what gold of the crowd's own making adds to that. Printed are means over the seeds as answers come in; a job
 that has ended counts on as it ended. The crowd was found with seeds 1 to 5; others are measured. In the last part the
-clique falls for a quarter of the items. The number of seeds and the first may be given: `gold_loop.py 20 21`.
+clique falls for 15 % of the items. The number of seeds and the first may be given: `gold_loop.py 50 21`.
 """
 
 import sys
@@ -28,7 +28,7 @@ from app.policy.rules import Rules
 
 SEEDS, FIRST = 8, 11
 ITEMS, WORKERS, CLIQUE, ALONE = 300, 30, 12, 600
-LURED = 0.15  # of the items
+LURED, LESS_LURED = 0.25, 0.15  # of the items
 CHECKPOINTS = (600, 900, 1_200, 1_500, 1_800, 9_999)
 RULES = {
     "labels": ("no", "yes"),
@@ -109,8 +109,8 @@ def main() -> None:
     print(f"{'':22} {'answers':>8}" + "".join(f"{column:>10}" for column in columns))
     compare({name: show(name, several(guards, seeds)) for name, guards in ARMS.items()})
     show("on, 30 items of gold", several(ALL_GUARDS, seeds, gold=30))
-    print("the clique falls for a quarter of the items")
-    compare({name: several(guards, seeds, lured=0.25) for name, guards in ARMS.items()})
+    print(f"the clique falls for {LESS_LURED:.0%} of the items")
+    compare({name: several(guards, seeds, lured=LESS_LURED) for name, guards in ARMS.items()})
 
 
 def show(name: str, found: Array) -> Array:

@@ -9,7 +9,7 @@ from app.lab.campaign import ALL_GUARDS, Campaign, choices, visits
 from app.lab.crowd import Crowd, guessers, skilled, truths
 from app.policy.belief import Facts
 from app.policy.rules import Rules
-from bench.gold_loop import NO_GUARDS
+from bench.gold_loop import LESS_LURED, NO_GUARDS
 from bench.gold_loop import run as run_gold_loop
 from bench.prices import MIX
 from bench.prices import run as run_prices
@@ -131,7 +131,7 @@ def test_blocking_guessers_saves_guesses_and_errors():
 def test_guards_keep_gold_from_confirming_itself():
     """A clique makes wrong gold. Without guards more of it stays, and the honest are taken for worse than they are."""
     off, on = (
-        np.mean([run_gold_loop(guards, seed, until=1_200)[2] for seed in (11, 12)], axis=0)
+        np.mean([run_gold_loop(guards, seed, lured=LESS_LURED, until=1_200)[2] for seed in (11, 12)], axis=0)
         for guards in (NO_GUARDS, ALL_GUARDS)
     )
     wrong, honest = 1, 3
