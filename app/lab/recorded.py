@@ -41,6 +41,33 @@ class Recorded:
         return float(first_choice(scores)[known, self.truth[known]].mean())
 
 
+@dataclass(frozen=True)
+class Witnesses:
+    """A recorded crowd that is asked again, and says what it said; only pairs on record may be asked."""
+
+    recorded: Recorded
+
+    @property
+    def truth(self) -> IntArray:
+        return self.recorded.truth
+
+    @property
+    def items(self) -> int:
+        return len(self.recorded.items)
+
+    @property
+    def workers(self) -> int:
+        return len(self.recorded.workers)
+
+    @property
+    def classes(self) -> int:
+        return len(self.recorded.labels)
+
+    def answers(self, item: IntArray, worker: IntArray, rng: np.random.Generator) -> IntArray:  # noqa: ARG002  no chance here
+        given = self.recorded.given
+        return np.array([given[pair] for pair in zip(item.tolist(), worker.tolist(), strict=True)])
+
+
 def read_crowd(folder: Path) -> Recorded:
     """`answers.csv` with item,worker,label and `truth.csv` with item,truth; either may be packed, as .csv.gz.
 

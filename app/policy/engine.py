@@ -70,20 +70,21 @@ class Engine:
         bar = self.rules.bar
         prospect = self.prospect(state, facts)
         belief = prospect.now
-        satisfied = bar.satisfied(belief) & (belief.total >= self.rules.min_labels)
-        room = self._room(belief)
-        known = facts.known
-        closed = satisfied | (room <= 0) | bar.not_worth_asking(belief) | known
-        wanted = np.minimum(self.shortfall(prospect), room)
-        winner = np.where(satisfied, bar.winner(belief), NOBODY)
+        satisfied = self._satisfied(belief)
+        winner, closed = self._settled(belief, satisfied)
+        wanted = np.minimum(self.shortfall(prospect), self._room(belief))
         return Judgement(
             belief=belief,
-            winner=winner if facts.gold is None else np.where(known, facts.gold, winner),
+            winner=winner,
             closed=closed,
             priority=self.priority(prospect),
             wanted=np.where(closed, 0.0, wanted),
-            progress=np.where(satisfied | known, 1.0, np.minimum(progress(prospect, bar), belief.total > 0)),
+            progress=np.where(satisfied | facts.known, 1.0, np.minimum(progress(prospect, bar), belief.total > 0)),
         )
+
+    def settled(self, belief: Belief) -> tuple[Index, Mask]:
+        """The label of each item that is good enough, or -1, and which items want no more answers; each (items,)."""
+        return self._settled(belief, self._satisfied(belief))
 
     def shortfall(self, prospect: Prospect) -> Array:
         """The fewest further labels that could satisfy the job's requirement, shape (items,), whatever its limits."""
@@ -134,6 +135,15 @@ class Engine:
     def tie_breaks(self, numbers: IntArray) -> IntArray:
         """A fixed random number per item, from the job's seed: between equal priorities the smallest goes first."""
         return (scramble(self.rules.seed, numbers) >> np.uint64(1)).astype(np.int64)
+
+    def _satisfied(self, belief: Belief) -> Mask:
+        return np.asarray(self.rules.bar.satisfied(belief) & (belief.total >= self.rules.min_labels))
+
+    def _settled(self, belief: Belief, satisfied: Mask) -> tuple[Index, Mask]:
+        bar, facts = self.rules.bar, belief.facts
+        closed = satisfied | (self._room(belief) <= 0) | bar.not_worth_asking(belief) | facts.known
+        winner = np.where(satisfied, bar.winner(belief), NOBODY)
+        return winner if facts.gold is None else np.where(facts.known, facts.gold, winner), closed
 
     def _room(self, belief: Belief) -> Array:
         """How many more labels the limits allow, shape (items,)."""
