@@ -14,6 +14,7 @@ from app.lab.standing import Standing
 from app.policy.rules import Rules
 from app.policy.worker_choice import Pair, UpperConfidence
 
+_ROUNDING = 1e-9  # 1.1 labels per item are 11 on ten items, whatever floats say
 Watch = Callable[[int], None]  # told how many answers the runs have had since it was told last
 
 
@@ -29,15 +30,18 @@ def replay(
     runs: int,
     workers: Workers = "pull",
     order: Order = "random",
+    most_labels: int | None = None,
     watch: Watch = unwatched,
 ) -> list[Standing]:
     """How the policy stands after each of these numbers of labels per item, in this order.
 
     `pull`: the policy picks the item by its priority, and a random worker of those with a recorded answer that was not
     used yet comes by (or, in the recorded order, the next one). `choose`: the policy picks item and worker among the
-    recorded pairs. A run ends early when nothing is open, or all answers of what is open are used.
+    recorded pairs. A run ends early when nothing is open, or all answers of what is open are used. An answer costs 1,
+    and `most_labels` is a budget of the job itself.
     """
-    budgets = [int(np.floor(each * len(crowd.items) + 1e-9)) for each in labels_per_item]
+    most = np.inf if most_labels is None else most_labels
+    budgets = [int(min(np.floor(each * len(crowd.items) + _ROUNDING), most)) for each in labels_per_item]
     if rules.allocation.heeds_budget:  # another budget is another policy
         apart = [_stands(crowd, rules, [budget], runs, workers, order, watch) for budget in budgets]
         return [one[0] for one in apart]

@@ -35,6 +35,12 @@ class Standing:
         columns = zip(*(_figures(crowd, run) for run in runs), strict=True)
         return cls(*(np.array(column, dtype=np.float64) for column in columns))
 
+    @classmethod
+    def joined(cls, parts: Sequence["Standing"]) -> "Standing":
+        """The runs of several as the runs of one."""
+        columns = zip(*((p.labels, p.accuracy, p.resolved, p.resolved_accuracy) for p in parts), strict=True)
+        return cls(*map(np.concatenate, columns))
+
 
 def _figures(crowd: Recorded, run: Run) -> tuple[float, float, float, float]:
     known, resolved = crowd.truth != UNKNOWN, run.label != NOBODY
