@@ -16,6 +16,7 @@ from pydantic import ValidationError
 from uvicorn.supervisors import Multiprocess
 
 from app.commands.replay import replay
+from app.commands.simulate import simulate
 from app.errors import StartupError
 from app.settings import Settings
 from app.store.database import migrate as bring_up_to_date
@@ -36,6 +37,7 @@ def main() -> None:
 
 
 main.add_command(replay)
+main.add_command(simulate)
 
 
 @main.command()

@@ -210,3 +210,35 @@ def test_a_picture_is_drawn(files, name, begins):
     if name.endswith("svg"):
         assert b">kg<" in picture
         assert b">labels per item<" in picture
+
+
+def test_a_crowd_that_was_kept_is_replayed_alike(tmp_path):
+    asked = ("--policy", "opt-kg", "--policy", "requallo", "--labels-per-item", "2,4", "--seeds", "3", "--json")
+    given = ("--items", "30", "--crowd", "12", "--classes", "3", "--spammers", "0.2", "--skill", "uniform:0.6,0.9")
+    first = run("simulate", *given, *asked, "--save", tmp_path / "kept")
+    assert [list(line) for line in lines(first)] == [FIELDS] * 4
+    kept = [part for name in ("answers", "truth") for part in (f"--{name}", tmp_path / "kept" / f"{name}.csv")]
+    assert run("replay", *kept, *asked).stdout == first.stdout
+
+
+def test_several_crowds_differ_and_add_up():
+    given = ("simulate", "--items", "20", "--crowd", "9", "--policy", "round-robin", "--labels-per-item", "3", "--json")
+    one, three = (lines(run(*given, "--seeds", "2", "--crowds", crowds))[0] for crowds in ("1", "3"))
+    assert (one["seeds"], three["seeds"]) == (2, 6)
+    assert one["accuracy"] != three["accuracy"]
+    graded = lines(run(*given, "--graded", "--answers-per-item", "5"))[0]
+    assert graded["labels"] == 60
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (("--skill", "gamma:1,2"), "'gamma:1,2' must be like beta:8,2 or uniform:0.5,1 or fixed:0.8"),
+        (("--difficulty", "uniform:0.9,0.1"), "must be like beta:8,2"),
+        (("--skill", "fixed:2"), "must be like beta:8,2"),
+        (("--class-weights", "a,b"), "must be weights such as 9,1"),
+        (("--spammers", "0.7", "--copiers", "0.7"), "more than the whole crowd"),
+    ],
+)
+def test_a_crowd_that_cannot_be_is_named(given, said):
+    assert said in run("simulate", *given, code=2).stderr
