@@ -46,11 +46,11 @@ class Runs:
         self.given = np.zeros(runs, dtype=np.int64)
         self._refit_at = np.full(runs, _NEVER if rules.first_refit is None else rules.first_refit)
 
-    @classmethod
-    def side_by_side(cls, rules: Rules) -> bool:
+    @staticmethod
+    def side_by_side(rules: Rules) -> bool:
         """Whether runs of such a job are all that `Campaign` would make of it."""
-        matter = (rules.spammers, rules.auto_gold, rules.worker_model.scores_finished_items or None)
-        return matter == (None, None, None)
+        no_gold_no_spammers = rules.spammers is None and rules.auto_gold is None
+        return no_gold_no_spammers and not rules.worker_model.scores_finished_items
 
     def take(self, run: IntArray, answer: IntArray) -> IntArray:
         """One recorded answer in each of these runs; which of them were fitted anew after it."""

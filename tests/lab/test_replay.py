@@ -147,6 +147,28 @@ def test_a_job_that_stops_reopens_and_changes_its_model_is_replayed_as_it_is(wor
 @pytest.mark.parametrize(
     "part",
     [
+        {"worker_model": {"kind": "tiers"}, "requirement": {"kind": "margin", "rounding": "random"}},
+        {
+            "worker_model": {"kind": "two-coin"},
+            "allocation": {"kind": "cvar-kg"},
+            "refit": {"first": 20},
+            "max_labels": 7,
+        },
+        {"worker_model": {"kind": "confusion"}, "min_labels": 2, "max_labels": 4},
+        {"worker_model": {"kind": "anonymous"}, "requirement": {"kind": "profit", "value": 9, "loss": 9}},
+        {"worker_model": {"kind": "one-coin"}, "allocation": {"kind": "kg", "ties": "first"}, "max_labels": 6},
+    ],
+)
+def test_jobs_of_all_kinds_are_replayed_as_they_are(part, workers):
+    crowd = recorded(items=10)
+    _, runs = compare(crowd, Rules.model_validate({"labels": crowd.labels, "seed": 11, **part}), workers)
+    assert not runs.open.all()
+
+
+@pytest.mark.parametrize("workers", ["pull", "choose"])
+@pytest.mark.parametrize(
+    "part",
+    [
         {"spammers": {"min_answers": 6, "alpha": 0.4}, "requirement": {"kind": "ratio", "min_ratio": 3}},
         {"worker_model": {"kind": "weighted"}, "requirement": {"kind": "ratio", "min_ratio": 3}},
         {"worker_model": {"kind": "spam-filter"}},
