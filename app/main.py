@@ -17,6 +17,7 @@ from app.api import (
     assignments,
     catalog,
     docs,
+    given_answers,
     health,
     items,
     jobs,
@@ -24,6 +25,7 @@ from app.api import (
     operations,
     plans,
     problems,
+    replays,
     results,
     workers,
 )
@@ -38,6 +40,7 @@ from app.use_cases.chores import Chores
 from app.use_cases.clock import Clock
 from app.use_cases.desk import Desk
 from app.use_cases.fit_answers import Fits
+from app.use_cases.lab import Lab
 from app.use_cases.release_expired import sweep
 from app.use_cases.turns import Turns
 
@@ -101,6 +104,7 @@ def create_app(settings: Settings | None = None, clock: Clock = _utc_now) -> Fas
     # A pool of their own: a refit holds a connection for as long as it takes, and nobody shall wait for that.
     app.state.background = create_engine(settings.database_url, _BACKGROUND)
     app.state.chores = Chores(app.state.background, clock, app.state.turns, at_once=_BACKGROUND)
+    app.state.lab = Lab(create_engine(settings.database_url, 1), clock)
     app.state.desk = Desk(app.state.database, clock, app.state.chores)
     problems.install(app)
     docs.install(app)
@@ -112,7 +116,9 @@ def create_app(settings: Settings | None = None, clock: Clock = _utc_now) -> Fas
         items,
         workers,
         results,
+        given_answers,
         operations,
+        replays,
         plans,
         catalog,
         health,
@@ -141,6 +147,7 @@ async def shut_down(app: FastAPI) -> None:
     """Let those who are being served finish, and let go of everything."""
     await app.state.desk.close()
     await app.state.chores.close()
+    await app.state.lab.close()
     await app.state.background.dispose()
     await app.state.database.dispose()
 
@@ -162,6 +169,7 @@ async def _sweep_forever(app: FastAPI) -> None:
             await sweep(app.state.database, app.state.clock(), keep_responses=keep)
             if rounds % _ROUNDS_PER_CHORES == 0:
                 await app.state.chores.sweep()
+                app.state.lab.begin()
         except LOST as error:
             log.warning("sweep failed, will try again", error=str(error))
         except Exception:

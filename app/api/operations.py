@@ -16,7 +16,7 @@ from app.use_cases.read_operations import list_operations, read_operation
 
 router = APIRouter(prefix="/v1/jobs/{job}", tags=["operations"])
 
-_LOCATION = {"Location": {"description": "Where to watch it", "schema": {"type": "string"}, "required": True}}
+LOCATION = {"Location": {"description": "Where to watch it", "schema": {"type": "string"}, "required": True}}
 
 
 class OperationOut(BaseModel):
@@ -38,7 +38,7 @@ class OperationsOut(BaseModel):
     "/refit",
     status_code=202,
     summary="Estimate everything anew",
-    responses={202: {"headers": _LOCATION}, **documented(JobUnknown, InvalidInput)},
+    responses={202: {"headers": LOCATION}, **documented(JobUnknown, InvalidInput)},
 )
 async def post_refit(
     job_id: JobId, request: Request, response: Response, database: Database, turns: InTurn, clock: Time
@@ -53,7 +53,7 @@ async def post_refit(
     chores: Chores = request.app.state.chores
     chores.begin(job_id)
     response.headers["Location"] = f"/v1/jobs/{job_id}/operations/{asked.operation_id}"
-    return _shown(asked)
+    return shown(asked)
 
 
 @router.get("/operations", summary="List operations", responses=documented(JobUnknown, InvalidInput))
@@ -61,7 +61,7 @@ async def get_operations(job_id: JobId, database: Database, cursor: Cursor = Non
     """See what was done to the job as a whole, newest first: refits that were asked for and those that came due."""
     found, following = await list_operations(database, job_id, before=before_number(cursor), most=limit)
     return OperationsOut(
-        operations=[_shown(one) for one in found], next_cursor=None if following is None else cursor_of(following)
+        operations=[shown(one) for one in found], next_cursor=None if following is None else cursor_of(following)
     )
 
 
@@ -76,16 +76,16 @@ async def get_operation(
     database: Database,
 ) -> OperationOut:
     """Ask until `state` is `done` or `failed`; `progress` goes from 0 to 1, `outcome` then says what came of it."""
-    return _shown(await read_operation(database, job_id, operation))
+    return shown(await read_operation(database, job_id, operation))
 
 
-def _shown(operation: Operation) -> OperationOut:
+def shown(operation: Operation) -> OperationOut:
     return OperationOut(
         id=str(operation.operation_id),
         kind=operation.kind,
         state=operation.state,
         progress=operation.progress,
-        outcome=operation.outcome,
+        outcome=None if operation.finished_at is None else operation.outcome,
         created_at=operation.created_at,
         finished_at=operation.finished_at,
     )

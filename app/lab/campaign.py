@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from app.lab.crowd import Crowd
+from app.lab.crowd import Respondents
 from app.lab.job import Job
 from app.policy import fitting
 from app.policy.aggregation.ballots import UNKNOWN, Ballots
@@ -35,7 +35,7 @@ class Campaign:
     and recounts, is done before the next request. Everything hangs on the rules' seed and on `rng`, which draws the
     answers. A requester's own gold is in `facts.gold`; the truth of the crowd is what its answers are drawn from.
 
-    >>> from app.lab.crowd import skilled
+    >>> from app.lab.crowd import Crowd, skilled
     >>> crowd = Crowd(np.array([0, 1, 1]), skilled([1.0, 1.0, 1.0], 2))
     >>> campaign = Campaign(Rules(labels=("cat", "dog")), crowd, np.random.default_rng(1))
     >>> while any([campaign.serve(worker) for worker in range(3)]):
@@ -47,7 +47,7 @@ class Campaign:
     def __init__(
         self,
         rules: Rules,
-        crowd: Crowd,
+        crowd: Respondents,
         rng: np.random.Generator,
         *,
         facts: Facts | None = None,
@@ -103,6 +103,19 @@ class Campaign:
                 return True
             free = np.delete(free, place)
         return False
+
+    def rule_out(self, pairs: Mask) -> None:
+        """These workers are never asked about these items, shape (workers, items)."""
+        self._seen |= pairs
+
+    def ask(self, item: int, worker: int) -> None:
+        """A worker comes who gets this item, or gold in its place, and answers."""
+        self._assign(item, worker)
+
+    def may_answer(self, item: int, workers: IntArray) -> IntArray:
+        """Those of the workers whom the job may ask about this item, in their order."""
+        suits = ~self.blocked[workers] & ~self._seen[workers, item]
+        return np.asarray(workers[suits & self._affordable(workers, np.array([item]))[:, 0]])
 
     def _chosen(self, workers: IntArray, worth: Array) -> int | None:
         job = self.job
@@ -224,7 +237,7 @@ class Campaign:
     def refit(self) -> None:
         """Estimate skills and items anew from all answers, and act by what they say from now on."""
         job, rules = self.job, self.rules
-        engine, ballots = job.engine, self._ballots()
+        engine, ballots = job.engine, self.ballots()
         newcomers = np.tile(engine.newcomer(), (self.crowd.workers, 1))
         facts = replace(job.facts, gold=job.facts.gold if self.guards.doubt else self.gold)
         found = fitting.fit(rules.worker_model, engine.stage, ballots, facts, fitting.Crowd(job.skill, newcomers))
@@ -236,7 +249,7 @@ class Campaign:
         self._refit_at = None if rules.refit is None else rules.refit.next_at(job.given)
         self._block_guessers()
 
-    def _ballots(self) -> Ballots:
+    def ballots(self) -> Ballots:
         """All answers that count, in their order."""
         item, worker, label = np.array(self._answers).T
         kept = ~self._withheld[worker]

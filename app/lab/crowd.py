@@ -2,11 +2,32 @@
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from app.policy.belief import Array, IntArray
+
+
+class Respondents(Protocol):
+    """Whoever can be asked: an invented crowd, or one of the past."""
+
+    @property
+    def truth(self) -> IntArray:
+        """The true class of each item, shape (items,); -1 where it is not known."""
+
+    @property
+    def items(self) -> int: ...
+
+    @property
+    def workers(self) -> int: ...
+
+    @property
+    def classes(self) -> int: ...
+
+    def answers(self, item: IntArray, worker: IntArray, rng: np.random.Generator) -> IntArray:
+        """What worker[i] says about item[i]; shape as theirs."""
 
 
 @dataclass(frozen=True)

@@ -1,13 +1,12 @@
 """Let a crowd of the past answer again: its recorded answers, and what turned out to be true."""
 
-import csv
-import gzip
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
 import numpy as np
 
+from app.lab.tables import Cell, WrongFile, read_table
 from app.policy.aggregation.ballots import first_choice
 from app.policy.belief import Array, IntArray
 
@@ -41,17 +40,62 @@ class Recorded:
         return float(first_choice(scores)[known, self.truth[known]].mean())
 
 
-def read_crowd(folder: Path) -> Recorded:
-    """`answers.csv` with item,worker,label and `truth.csv` with item,truth; either may be packed, as .csv.gz.
+@dataclass(frozen=True)
+class Witnesses:
+    """A recorded crowd that is asked again, and says what it said; only pairs on record may be asked."""
 
-    Of several answers of one worker on one item the first counts. Items that nobody answered are left out.
+    recorded: Recorded
+
+    @property
+    def truth(self) -> IntArray:
+        return self.recorded.truth
+
+    @property
+    def items(self) -> int:
+        return len(self.recorded.items)
+
+    @property
+    def workers(self) -> int:
+        return len(self.recorded.workers)
+
+    @property
+    def classes(self) -> int:
+        return len(self.recorded.labels)
+
+    def answers(self, item: IntArray, worker: IntArray, rng: np.random.Generator) -> IntArray:  # noqa: ARG002  no chance here
+        given = self.recorded.given
+        return np.array([given[pair] for pair in zip(item.tolist(), worker.tolist(), strict=True)])
+
+
+def read_crowd(folder: Path) -> Recorded:
+    """`answers.csv` with item,worker,label and `truth.csv` with item,truth; either may be packed, as .csv.gz."""
+    answers, truth = (folder / name for name in ("answers.csv", "truth.csv"))
+    return read_recorded(_packed_or_not(answers), _packed_or_not(truth))
+
+
+def _packed_or_not(path: Path) -> Path:
+    packed = path.with_name(path.name + ".gz")
+    return packed if packed.exists() else path
+
+
+def read_recorded(answers: Path, truth: Path | None = None) -> Recorded:
+    """Answers from a table with item,worker,label, and the truth from one with item,truth.
+
+    Of several answers of one worker on one item the first counts. Items that nobody answered are left out. A truth
+    that no answer names is a label all the same.
     """
-    rows = {(row["item"], row["worker"]): row["label"] for row in reversed(_rows(folder / "answers.csv"))}
-    item, worker = zip(*reversed(rows), strict=True)
-    truth = {row["item"]: row["truth"] for row in _rows(folder / "truth.csv")}
+    rows = read_table(answers, ("item", "worker", "label"))
+    if not rows:
+        raise WrongFile(answers, 2, "there is no answer in it")
+    first = {(item.text, worker.text): label.text for item, worker, label in reversed(rows)}
+    item, worker = zip(*reversed(first), strict=True)
     items, item_of = np.unique(item, return_inverse=True)
     workers, worker_of = np.unique(worker, return_inverse=True)
-    labels, label_of = np.unique([*reversed(rows.values())], return_inverse=True)
+    given = [*reversed(first.values())]
+    true = {} if truth is None else _truths(truth, set(item), set(given))
+    labels, label_of = np.unique([*given, *true.values()], return_inverse=True)
+    if len(labels) == 1:
+        raise WrongFile(answers, 2, f"all answers are {given[0]!r}, and there must be two labels at least")
     place = {name: position for position, name in enumerate(labels.tolist())}
     return Recorded(
         items=tuple(items.tolist()),
@@ -59,12 +103,24 @@ def read_crowd(folder: Path) -> Recorded:
         labels=tuple(labels.tolist()),
         item=item_of,
         worker=worker_of,
-        label=label_of,
-        truth=np.array([place.get(truth.get(key, ""), UNKNOWN) for key in items.tolist()]),
+        label=label_of[: len(given)],
+        truth=np.array([place[true[key]] if key in true else UNKNOWN for key in items.tolist()]),
     )
 
 
-def _rows(path: Path) -> list[dict[str, str]]:
-    packed = path.with_name(path.name + ".gz")
-    text = gzip.decompress(packed.read_bytes()).decode() if packed.exists() else path.read_text(encoding="utf-8")
-    return list(csv.DictReader(text.splitlines()))
+def _truths(path: Path, answered: set[str], labels: set[str]) -> dict[str, str]:
+    """The truth of the items that were answered."""
+    found: dict[str, Cell] = {}
+    rows = read_table(path, ("item", "truth"))
+    for item, truth in rows:
+        before = found.setdefault(item.text, truth)
+        if before.text != truth.text:
+            raise WrongFile(path, truth, f"{item.text!r} is {before.text!r} in line {before.line}")
+    true = {item: cell.text for item, cell in found.items() if item in answered}
+    if rows and not true:
+        some = ", ".join(map(repr, sorted(answered)[:3]))
+        raise WrongFile(path, rows[0][0], f"no item of this file was answered; those that were are {some} ...")
+    if true and labels.isdisjoint(true.values()):
+        known = ", ".join(map(repr, sorted(labels)[:5]))
+        raise WrongFile(path, rows[0][1], f"no truth of this file is a label that was given; those are {known}")
+    return true

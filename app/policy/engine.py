@@ -82,24 +82,26 @@ class Engine:
         prospect = self.prospect(state, facts)
         belief, known = prospect.now, facts.known
         ending = self.ending(belief)
-        closed = ending.closed | known
         wanted = np.minimum(self.shortfall(prospect), ending.room)
         so_far = np.minimum(progress(prospect, self.rules.bar), belief.total > 0)
         return Judgement(
             belief=belief,
-            winner=ending.winner if facts.gold is None else np.where(known, facts.gold, ending.winner),
-            closed=closed,
+            winner=ending.winner,
+            closed=ending.closed,
             priority=self.priority(prospect),
-            wanted=np.where(closed, 0.0, wanted),
+            wanted=np.where(ending.closed, 0.0, wanted),
             progress=np.where(ending.satisfied | known, 1.0, so_far),
         )
 
     def ending(self, belief: Belief) -> Ending:
-        """Which items are done with, by their answers alone."""
-        bar, room = self.rules.bar, self._room(belief)
+        """Which items are done with, by their answers or because their label was known."""
+        bar, room, facts = self.rules.bar, self._room(belief), belief.facts
         satisfied = bar.satisfied(belief) & (belief.total >= self.rules.min_labels)
-        closed = satisfied | (room <= 0) | bar.not_worth_asking(belief)
-        return Ending(satisfied, closed, np.where(satisfied, bar.winner(belief), NOBODY), room)
+        closed = satisfied | (room <= 0) | bar.not_worth_asking(belief) | facts.known
+        winner = np.where(satisfied, bar.winner(belief), NOBODY)
+        if facts.gold is not None:
+            winner = np.where(facts.known, facts.gold, winner)
+        return Ending(satisfied, closed, winner, room)
 
     def shortfall(self, prospect: Prospect) -> Array:
         """The fewest further labels that could satisfy the job's requirement, shape (items,), whatever its limits."""

@@ -14,6 +14,17 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from app.store.driver import columns_of, fetch
 
 
+class Given(NamedTuple):
+    """The columns of `page_of_answers`; a record of the driver is read by position, for a million are."""
+
+    answer_id: int
+    item: str
+    worker: str | None
+    label: int
+    counts: bool
+    answered_at: datetime
+
+
 class Vote(NamedTuple):
     """An answer that counts, as far as arithmetic goes."""
 
@@ -49,6 +60,10 @@ _BY_PAIR = f"""
     SELECT {_COLUMNS}
     FROM unnest($2::bigint[], $3::text[]) AS pair (item_id, worker)
     JOIN answer a ON a.job_id = $1 AND a.item_id = pair.item_id AND a.worker = pair.worker"""
+_PAGE = """
+    SELECT a.answer_id, i.key, a.worker, a.label, a.counted AND NOT a.withheld, a.answered_at
+    FROM answer a JOIN item i ON i.job_id = a.job_id AND i.item_id = a.item_id
+    WHERE a.job_id = $1 AND a.answer_id > $2 AND a.answer_id <= $3 ORDER BY a.answer_id LIMIT {most}"""
 _SINCE = """
     SELECT answer_id, item_id, worker, label, counted AND NOT withheld AS votes FROM answer
     WHERE job_id = $1 AND answer_id > $2 ORDER BY answer_id"""
@@ -81,6 +96,14 @@ async def answers_by_pair(
 async def answers_on_items(connection: AsyncConnection, job_id: UUID, item_ids: Collection[int]) -> list[Answer]:
     """All answers on these items, in the order of commit."""
     return [_answer(row) for row in await fetch(connection, _ON_ITEMS, job_id, list(item_ids))]
+
+
+async def page_of_answers(
+    connection: AsyncConnection, job_id: UUID, *, after: int, until: int, most: int
+) -> list[Given]:
+    """Answers in the order of commit, from behind `after` to `until`."""
+    rows = await fetch(connection, _PAGE.format(most=int(most)), job_id, after, until)
+    return [Given(*row) for row in rows]
 
 
 async def votes_since(connection: AsyncConnection, job_id: UUID, after: int) -> tuple[list[Vote], int]:

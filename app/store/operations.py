@@ -27,7 +27,7 @@ class Operation:
 _COLUMNS = [operation.c[field.name] for field in fields(Operation)]
 _UNFINISHED = operation.c.state.in_([literal_column("'waiting'"), literal_column("'running'")])  # as in the index
 _JOBS_IN_NEED = text("""
-    SELECT job_id FROM operation WHERE state IN ('waiting', 'running')
+    SELECT job_id FROM operation WHERE state IN ('waiting', 'running') AND kind = 'refit'
     UNION SELECT job_id FROM job WHERE answers >= refit_at
     UNION SELECT job_id FROM worker WHERE recount""")
 _TRY_TO_BE_ALONE = text("SELECT pg_try_advisory_lock(hashtextextended(:name, 0))")
@@ -48,15 +48,16 @@ async def load_operation(connection: AsyncConnection, job_id: UUID, number: int)
     return found[0] if found else None
 
 
-async def first_unfinished(connection: AsyncConnection, job_id: UUID) -> Operation | None:
+async def first_unfinished(connection: AsyncConnection, job_id: UUID, kind: str) -> Operation | None:
     """The one to be carried out next; one that is running though nobody runs it was left behind by a crash."""
-    found = await _operations(connection, job_id, _UNFINISHED)
+    found = await _operations(connection, job_id, _UNFINISHED & (operation.c.kind == kind))
     return found[-1] if found else None
 
 
-async def waiting_operation(connection: AsyncConnection, job_id: UUID) -> Operation | None:
+async def waiting_operation(connection: AsyncConnection, job_id: UUID, kind: str) -> Operation | None:
     """One that nobody has begun."""
-    found = await _operations(connection, job_id, _UNFINISHED & (operation.c.state == "waiting"))
+    waits = _UNFINISHED & (operation.c.state == "waiting") & (operation.c.kind == kind)
+    found = await _operations(connection, job_id, waits)
     return found[-1] if found else None
 
 
@@ -65,20 +66,26 @@ async def page_of_operations(connection: AsyncConnection, job_id: UUID, *, befor
     return await _operations(connection, job_id, operation.c.operation_id < before, most)
 
 
+async def jobs_with_unfinished(connection: AsyncConnection, kind: str) -> list[UUID]:
+    """Jobs with operations of this kind that are yet to be carried out."""
+    query = select(operation.c.job_id).where(_UNFINISHED, operation.c.kind == kind).distinct()
+    return list(await connection.scalars(query))
+
+
 async def jobs_in_need(connection: AsyncConnection) -> list[UUID]:
-    """Jobs with work left that nobody waits for: operations, refits that are due, votes to be counted again."""
+    """Jobs with work left that nobody waits for: refits that were asked for or are due, votes to be counted again."""
     return list(await connection.scalars(_JOBS_IN_NEED))
 
 
-async def try_to_be_alone(connection: AsyncConnection, job_id: UUID) -> bool:
-    """Keep other replicas from the chores of a job as long as this connection lasts, or until `no_longer_alone`."""
-    free: bool = await connection.scalar(_TRY_TO_BE_ALONE, {"name": f"suffice-chores {job_id}"})
+async def try_to_be_alone(connection: AsyncConnection, job_id: UUID, work: str) -> bool:
+    """Keep other replicas from this work on a job as long as this connection lasts, or until `no_longer_alone`."""
+    free: bool = await connection.scalar(_TRY_TO_BE_ALONE, {"name": f"suffice-{work} {job_id}"})
     await connection.commit()
     return free
 
 
-async def no_longer_alone(connection: AsyncConnection, job_id: UUID) -> None:
-    await connection.execute(_NO_LONGER_ALONE, {"name": f"suffice-chores {job_id}"})
+async def no_longer_alone(connection: AsyncConnection, job_id: UUID, work: str) -> None:
+    await connection.execute(_NO_LONGER_ALONE, {"name": f"suffice-{work} {job_id}"})
     await connection.commit()
 
 

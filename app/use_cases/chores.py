@@ -33,6 +33,7 @@ from app.use_cases.workshop import Workshop
 log = structlog.get_logger()
 
 REFIT = "refit"
+_WORK = "chores"
 _REST = 10  # times as long as the chores took
 _STEP = 0.05  # of progress, below which it is not worth writing down
 
@@ -87,7 +88,7 @@ class Chores:
         try:
             while True:
                 self._again.discard(job_id)
-                async with self._room, _alone(self._database, job_id) as connection:
+                async with self._room, alone(self._database, job_id, _WORK) as connection:
                     while connection is not None and await self._next_chore(connection, job_id):
                         pass
                 if job_id not in self._again:
@@ -109,7 +110,7 @@ class Chores:
         await recount_pending(partial(_transaction, connection), self._turns, job_id, self._clock)
         async with connection.begin():
             job = await load_job(connection, job_id)
-            asked = await first_unfinished(connection, job_id)
+            asked = await first_unfinished(connection, job_id, REFIT)
         if asked is None and is_due(job):
             asked = await _note_refit(connection, job_id, self._clock())
         if asked is None:
@@ -124,9 +125,9 @@ class Chores:
             nonlocal shown
             if progress - shown.progress >= _STEP:
                 shown = replace(shown, progress=min(progress, 1.0))
-                await _save(connection, job_id, shown)
+                await save_shown(connection, job_id, shown)
 
-        await _save(connection, job_id, shown)
+        await save_shown(connection, job_id, shown)
         try:
             outcome = await refit_job(connection, self._workshop, job_id, self._clock, report)
         except Overtaken:
@@ -135,12 +136,12 @@ class Chores:
             if not is_lost(error):
                 await _put_off(connection, job_id)
                 failed = {"error": "the fit failed; the log of the service tells why"}
-                await _save(
+                await save_shown(
                     connection, job_id, replace(shown, state="failed", outcome=failed, finished_at=self._clock())
                 )
             raise
         done = replace(shown, state="done", progress=1.0, outcome=outcome, finished_at=self._clock())
-        await _save(connection, job_id, done)
+        await save_shown(connection, job_id, done)
 
 
 def calls_for_chores(before: Job, after: Job) -> bool:
@@ -157,7 +158,7 @@ async def ask_for_refit(database: AsyncEngine, job_id: UUID, now: datetime) -> O
     """Write down that a refit is wanted; one that waits already will do."""
     async with database.begin() as connection:
         job = await lock_job(connection, job_id)
-        return await waiting_operation(connection, job_id) or await _insert(connection, job, now)
+        return await waiting_operation(connection, job_id, REFIT) or await _insert(connection, job, now)
 
 
 async def _note_refit(connection: AsyncConnection, job_id: UUID, now: datetime) -> Operation:
@@ -180,7 +181,7 @@ async def _put_off(connection: AsyncConnection, job_id: UUID) -> None:
             await save_ledger(connection, replace(job, refit_at=job.rules.refit.next_at(job.answers)))
 
 
-async def _save(connection: AsyncConnection, job_id: UUID, shown: Operation) -> None:
+async def save_shown(connection: AsyncConnection, job_id: UUID, shown: Operation) -> None:
     async with connection.begin():
         await save_operation(connection, job_id, shown)
 
@@ -192,14 +193,14 @@ async def _transaction(connection: AsyncConnection) -> AsyncIterator[AsyncConnec
 
 
 @asynccontextmanager
-async def _alone(database: AsyncEngine, job_id: UUID) -> AsyncIterator[AsyncConnection | None]:
+async def alone(database: AsyncEngine, job_id: UUID, work: str) -> AsyncIterator[AsyncConnection | None]:
     """A connection for as long as it takes, with every other replica kept out; None where one is at it."""
     async with database.connect() as connection:
-        if not await try_to_be_alone(connection, job_id):
+        if not await try_to_be_alone(connection, job_id, work):
             yield None
             return
         try:
             yield connection
         finally:
             await connection.rollback()
-            await no_longer_alone(connection, job_id)
+            await no_longer_alone(connection, job_id, work)

@@ -26,6 +26,10 @@ class Workshop:
         """What `work` gives; it and what it takes and gives must be fit to be sent to another process."""
         if size <= _SMALL:
             return await asyncio.to_thread(work, *args, **kwargs)
+        return await self.apart(work, *args, **kwargs)
+
+    async def apart(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """The same in the process of its own, however small."""
         try:
             return await asyncio.wrap_future(self._submit(work, *args, **kwargs))
         except RuntimeError:  # the process is gone

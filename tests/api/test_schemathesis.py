@@ -209,7 +209,7 @@ class World:
             case.body = self._real(case.body, "", salt)
         if _is_printable(case.headers.get("Idempotency-Key")) and salt % 8:  # else most requests conflict
             case.headers = {name: one for name, one in case.headers.items() if name != "Idempotency-Key"}
-        if case.path.endswith("/results"):
+        if case.path.endswith("/results") or (case.method == "GET" and case.path.endswith("/answers")):
             case.headers = {**case.headers, "Accept": FORMS[salt % len(FORMS)]}
         if case.path.startswith("/v1/plans/"):
             case.headers = {**case.headers, "Accept": PLAN_FORMS[salt % len(PLAN_FORMS)]}

@@ -1,0 +1,81 @@
+"""What a replay has found, as numbers that can be written down."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from app.lab.standing import Standing
+from app.policy.belief import Array
+
+_COUNTS = {"labels_per_item", "labels", "resolved"}
+
+
+@dataclass(frozen=True)
+class Line:
+    """One policy at one budget, means over the seeds; None where nothing can be said."""
+
+    policy: str
+    labels_per_item: float
+    labels: float
+    accuracy: float | None
+    accuracy_sd: float | None  # between seeds
+    resolved: float  # items
+    resolved_accuracy: float | None
+    seeds: int
+
+    @classmethod
+    def of(cls, policy: str, labels_per_item: float, standing: Standing) -> "Line":
+        return cls(
+            policy=policy,
+            labels_per_item=labels_per_item,
+            labels=float(standing.labels.mean()),
+            accuracy=_mean(standing.accuracy),
+            accuracy_sd=_deviation(standing.accuracy),
+            resolved=float(standing.resolved.mean()),
+            resolved_accuracy=_mean(standing.resolved_accuracy),
+            seeds=len(standing.labels),
+        )
+
+    def as_json(self) -> dict[str, Any]:
+        """Numbers of things are written without a fraction where they have none."""
+        return {name: _plain(value) if name in _COUNTS else value for name, value in asdict(self).items()}
+
+
+def _mean(values: Array) -> float | None:
+    """Over the seeds that have a value."""
+    known = values[~np.isnan(values)]
+    return float(known.mean()) if len(known) else None
+
+
+def _deviation(values: Array) -> float | None:
+    return float(values.std(ddof=1)) if len(values) > 1 and not np.isnan(values).any() else None
+
+
+def _plain(number: float) -> float:
+    return int(number) if float(number).is_integer() else number
+
+
+_HEADINGS = ("policy", "labels/item", "labels", "accuracy", "sd", "resolved", "of those right")
+
+
+def as_table(lines: Sequence[Line]) -> Iterable[str]:
+    """The lines for people, under each other.
+
+    >>> for row in as_table([Line("opt-kg", 2, 1600, 0.784, 0.012, 0, None, 10)]):
+    ...     print(row)
+    policy  labels/item  labels  accuracy     sd  resolved  of those right
+    opt-kg            2    1600     0.784  0.012         0               -
+    """
+    cells = [_HEADINGS, *(_cells(line) for line in lines)]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    for first, *others in cells:
+        yield "  ".join([first.ljust(widths[0]), *(c.rjust(w) for c, w in zip(others, widths[1:], strict=True))])
+
+
+def _cells(line: Line) -> tuple[str, ...]:
+    right = [f"{each:.3f}" if each is not None else "-" for each in (line.accuracy, line.accuracy_sd)]
+    of_resolved = "-" if line.resolved_accuracy is None else f"{line.resolved_accuracy:.3f}"
+    counts = f"{line.labels_per_item:g}", f"{line.labels:.0f}"
+    return (line.policy, *counts, *right, f"{line.resolved:.0f}", of_resolved)

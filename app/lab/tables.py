@@ -1,0 +1,100 @@
+"""Read tables that people have made, and say where exactly one is wrong."""
+
+import csv
+import gzip
+import io
+from collections.abc import Iterator, Sequence
+from difflib import get_close_matches
+from pathlib import Path
+from typing import NamedTuple
+
+_PACKED = b"\x1f\x8b"
+_OTHER_WORDS = {  # under which names the columns are found elsewhere
+    "item": ("task", "question", "example", "instance", "object", "unit", "key", "id"),
+    "worker": ("annotator", "user", "rater", "labeler", "performer", "judge", "workerid"),
+    "label": ("answer", "response", "vote", "category", "class", "value", "annotation"),
+    "truth": ("gold", "label", "gt", "answer", "class", "true", "correct"),
+}
+
+
+class WrongFile(ValueError):
+    """A file that cannot be understood: which, where, and what would be right."""
+
+    def __init__(self, path: Path, where: "int | Cell", message: str) -> None:
+        place = f"line {where}" if isinstance(where, int) else where.place
+        super().__init__(f"{path}, {place}: {message}")
+
+
+class Cell(NamedTuple):
+    """A text, and where it was found."""
+
+    text: str
+    line: int
+    column: int
+    name: str
+
+    @property
+    def place(self) -> str:
+        return f"line {self.line}, column {self.column} ({self.name})"
+
+
+def read_table(path: Path, columns: Sequence[str]) -> list[tuple[Cell, ...]]:
+    """The cells of these columns, row by row; other columns may stand beside them. Packed files are unpacked."""
+    lines = _text(path)
+    rows = _rows(path, lines)
+    _, header = next(rows, (1, []))
+    places = [_place(path, header, column) for column in columns]
+    return [tuple(_cells(path, row, line, header, places)) for line, row in rows]
+
+
+def _text(path: Path) -> str:
+    raw = path.read_bytes()
+    try:
+        raw = gzip.decompress(raw) if raw.startswith(_PACKED) else raw
+    except (OSError, EOFError) as error:
+        raise WrongFile(path, 1, f"the packed file is damaged ({error})") from error
+    try:
+        return raw.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = raw.count(b"\n", 0, error.start) + 1
+        raise WrongFile(path, line, "must be UTF-8 text") from error
+
+
+def _rows(path: Path, text: str) -> Iterator[tuple[int, list[str]]]:
+    """Rows that say something, with the line in which each begins."""
+    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
+    begins = 1
+    try:
+        for row in reader:
+            if row:
+                yield begins, row
+            begins = reader.line_num + 1
+    except csv.Error as error:
+        raise WrongFile(path, begins, f"the row cannot be read ({error})") from error
+
+
+def _place(path: Path, header: Sequence[str], column: str) -> int:
+    if header.count(column) == 1:
+        return header.index(column)
+    if column in header:
+        raise WrongFile(path, 1, f"two columns are called {column!r}")
+    if len(header) < 2:  # noqa: PLR2004  no table has but one column
+        other = next((mark for mark in ("\t", ";", "|") if mark in "".join(header)), None)
+        if other is not None:
+            raise WrongFile(path, 1, f"cells are separated by {other!r}, and must be by commas")
+    near = [name for name in header if name.strip().lower().removesuffix("_id") in (column, *_OTHER_WORDS[column])]
+    near += get_close_matches(column, header, n=1)
+    hint = f"; rename {near[0]!r} to {column!r}" if near else ""
+    has = ", ".join(map(repr, header)) if header else "no columns at all"
+    raise WrongFile(path, 1, f"there is no column {column!r}: the file has {has}{hint}")
+
+
+def _cells(path: Path, row: list[str], line: int, header: Sequence[str], places: Sequence[int]) -> Iterator[Cell]:
+    if len(row) != len(header):
+        wrong = f"{len(row)} cells, and the first line names {len(header)}"
+        raise WrongFile(path, line, f"{wrong}: text with commas must stand in double quotes")
+    for place in places:
+        cell = Cell(row[place], line, place + 1, header[place])
+        if not cell.text:
+            raise WrongFile(path, cell, "must not be empty")
+        yield cell

@@ -1,0 +1,125 @@
+"""A job's own answers are replayed under other policies, in the background, and nothing of the job changes."""
+
+import asyncio
+
+import numpy as np
+import pytest
+
+from app.lab.policies import rules_of
+from app.lab.recorded import read_recorded
+from app.lab.replay import replay
+from app.lab.report import Line
+from app.use_cases import lab
+from tests.api.test_refit import CROWD, all_answers
+
+MANY = {"requirement": {"kind": "count", "labels": 6}, "max_votes_per_label": None}
+
+
+async def finished(http, path: str) -> dict:
+    """A process of its own may take its time to start."""
+    for _ in range(600):
+        operation = (await http.get(path)).json()
+        if operation["state"] in {"done", "failed"}:
+            return operation
+        await asyncio.sleep(0.1)
+    raise AssertionError(operation)
+
+
+async def replayed(job, **asked) -> dict:
+    response = await job.http.post(f"{job.path}/replay", json=asked)
+    assert response.status_code == 202, response.text
+    assert response.json()["outcome"] is None
+    return await finished(job.http, response.headers["location"])
+
+
+@pytest.fixture
+async def job(new_job):
+    job = await new_job(items=40, **MANY)
+    await all_answers(job, 40, CROWD)
+    return job
+
+
+async def test_it_finds_what_the_command_finds_on_the_same_answers(job, tmp_path):
+    """Row by row, but for the names that chance hangs on: here the order of the file is kept, and items take turns."""
+    before = await job.status()
+    operation = await replayed(
+        job, policies=["round-robin", "requallo"], labels_per_item=[3, 6], order="recorded", seeds=10
+    )
+    assert operation["state"] == "done", operation
+    assert operation["kind"] == "replay"
+    outcome = operation["outcome"]
+    assert (outcome["answers"], outcome["items"], outcome["seeds"]) == (240, 40, 10)
+    (tmp_path / "answers.csv").write_bytes(
+        (await job.http.get(f"{job.path}/answers", headers={"Accept": "text/csv"})).content
+    )
+    labels = {result["item"]: result["label"] for result in await job.results(limit=100)}
+    known = {item: label for item, label in labels.items() if label is not None}
+    (tmp_path / "truth.csv").write_text("item,truth\n" + "".join(f"{i},{c}\n" for i, c in known.items()))
+    crowd = read_recorded(tmp_path / "answers.csv", tmp_path / "truth.csv")
+    for row in outcome["replays"]:
+        rules = rules_of(row["policy"], crowd.labels, "pull")
+        found = replay(crowd, rules, [row["labels_per_item"]], runs=10, order="recorded")[0]
+        expected = Line.of(row["policy"], row["labels_per_item"], found).as_json()
+        if row["policy"] == "round-robin":
+            assert row == pytest.approx(expected)
+        else:
+            assert row.keys() == expected.keys()
+    everything = outcome["replays"][1]
+    assert (everything["labels"], everything["accuracy"]) == (240, 1.0)  # all answers say what all answers say
+    assert {**before, "operations": None} == {**await job.status(), "operations": None}
+
+
+async def test_the_job_itself_can_be_replayed(new_job):
+    """Two labels each were asked for: 80 of the 240 would have done."""
+    job = await new_job(items=40, **MANY)
+    await all_answers(job, 40, CROWD)
+    changed = await job.http.patch(job.path, json={"requirement": {"kind": "count", "labels": 2}})
+    assert changed.status_code == 200, changed.text
+    rows = (await replayed(job, policies=["job"], labels_per_item=[6], workers="choose", seeds=1))["outcome"]["replays"]
+    assert [(row["policy"], row["labels"], row["accuracy_sd"]) for row in rows] == [("job", 80, None)]
+
+
+async def test_a_job_without_answers_has_nothing_to_replay(new_job):
+    operation = await replayed(await new_job(items=2), policies=["information"])
+    assert (operation["state"], operation["outcome"]["replays"], operation["outcome"]["answers"]) == ("done", [], 0)
+
+
+@pytest.mark.parametrize(
+    ("asked", "pointer", "said"),
+    [
+        ({"policies": ["opt-gk"]}, "#/policies/0", "'opt-gk' is no policy. Did you mean opt-kg?"),
+        ({"policies": ["requallo-p0.9"]}, "#/policies/0", "requallo-p0.9 cannot be"),
+        ({"policies": []}, "#/policies", "at least 1 item"),
+        ({"labels_per_item": [0]}, "#/labels_per_item/0", "greater than 0"),
+        ({"seeds": 0}, "#/seeds", "greater than or equal to 1"),
+        ({"seed": 1}, "#/seed", ""),
+    ],
+)
+async def test_what_cannot_be_is_named(job, asked, pointer, said):
+    response = await job.http.post(f"{job.path}/replay", json=asked)
+    assert response.status_code == 422
+    (error,) = response.json()["errors"]
+    assert error["pointer"] == pointer
+    assert said in error["message"]
+
+
+async def test_what_would_take_too_long_is_refused(job, monkeypatch):
+    monkeypatch.setattr(lab, "MOST_ANSWERS", 1000)
+    asked = {"policies": ["round-robin", "random"], "labels_per_item": [5], "seeds": 3}
+    response = await job.http.post(f"{job.path}/replay", json=asked)
+    assert response.status_code == 422
+    assert response.json()["errors"] == [{"pointer": "#/seeds", "message": "Must be at most 2 here"}]
+    assert (await replayed(job, **asked | {"seeds": 2}))["state"] == "done"
+
+
+async def test_two_at_once_are_done_one_after_the_other_and_refits_do_not_wait(job):
+    """A replay is none of the chores: a refit that is asked for meanwhile comes first or does not care."""
+    first, second = [
+        (await job.http.post(f"{job.path}/replay", json={"policies": ["information"], "seeds": 2})).headers["location"]
+        for _ in range(2)
+    ]
+    fitted = await finished(job.http, (await job.http.post(f"{job.path}/refit")).headers["location"])
+    assert fitted["state"] == "done"
+    done = [(await finished(job.http, each))["outcome"]["replays"] for each in (first, second)]
+    assert done[0] == done[1]
+    assert np.isfinite([row["accuracy"] for row in done[0]]).all()

@@ -1,0 +1,310 @@
+"""Runs side by side decide as the plain job does, and give the same figures whenever they are asked for."""
+
+import os
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app.lab.campaign import Campaign
+from app.lab.crowd import Crowd, constant, guessers, polynomial_rates, skilled, truths
+from app.lab.leaders import Leaders
+from app.lab.policies import NAMES, PolicyUnknown, rules_of
+from app.lab.recorded import UNKNOWN, Recorded, read_crowd
+from app.lab.replay import asker_of, replay, step
+from app.lab.replay_apart import by_item, campaign_of
+from app.lab.runs import Runs
+from app.policy.allocation import Circumstances
+from app.policy.requirements import Count
+from app.policy.rules import Rules
+from app.policy.worker_choice import Appraisal, Available, Candidates, Pair
+
+SETS = Path(os.environ.get("SUFFICE_PUBLIC_SETS") or Path(__file__).resolve().parents[3] / "shared" / "data")
+RUNS = 2
+BIASED = {  # whose confusion matrices are soon worth having
+    "labels": ["a", "b"],
+    "worker_model": {"kind": "auto", "margin": 0},
+    "requirement": {"kind": "posterior", "min_probability": 0.97},
+    "refit": {"first": 25, "reopen": True},
+}
+
+
+def recorded(items=24, classes=2, workers=9, present=0.7, seed=5, truth_known=1.0) -> Recorded:
+    """Skilled workers, one who guesses and two of one opinion; some answers are missing."""
+    rng = np.random.default_rng(seed)
+    sorts = [skilled(polynomial_rates(workers - 3, 1, rng), classes), guessers(1, classes), constant([0, 1], classes)]
+    crowd = Crowd(truths(items, classes, rng), np.concatenate(sorts))
+    item, worker = np.nonzero(rng.random((items, workers)) < present)
+    order = rng.permutation(len(item))
+    item, worker = item[order], worker[order]
+    label = crowd.answers(item, worker, rng)
+    truth = np.where(rng.random(items) < truth_known, crowd.truth, UNKNOWN)
+    names = [
+        tuple(f"{sort}{place}" for place in range(many))
+        for sort, many in zip("iwc", (items, workers, classes), strict=True)
+    ]
+    return Recorded(*names, item, worker, label, truth)
+
+
+def named(name: str, crowd: Recorded, workers: str) -> Rules:
+    """A policy by its name. Nobody has ten answers here: a bar of twelve is as high, and soon looked at in full."""
+    rules = rules_of(name, crowd.labels, workers)
+    endless = isinstance(rules.requirement, Count) and rules.requirement.labels > 12
+    return rules.model_copy(update={"requirement": Count(labels=12)}) if endless else rules
+
+
+def fast(crowd, rules, workers, order, answers, budget):
+    """The pairs that each run asks about, in their order."""
+    runs = Runs(crowd, rules, RUNS, budget=budget)
+    asker = asker_of(runs, workers, order)
+    while runs.given.max() < answers and step(runs, asker):
+        pass
+    taken = [runs.taken[run, : runs.given[run]] for run in range(RUNS)]
+    return [list(zip(crowd.item[each].tolist(), crowd.worker[each].tolist(), strict=True)) for each in taken], runs
+
+
+def plainly(crowd, rules, workers, order, answers, run, budget):
+    """The same, by one job that values everything anew for every question."""
+    campaign = campaign_of(crowd, rules, run, budget=budget)
+    asks = by_item(campaign, crowd, run, order) if workers == "pull" else by_all_pairs(campaign, crowd)
+    while campaign.job.given < answers and next(asks, None) is not None:
+        pass
+    return campaign
+
+
+def by_all_pairs(campaign: Campaign, crowd: Recorded):
+    job, rules = campaign.job, campaign.rules
+    choice = rules.worker_choice if isinstance(rules.worker_choice, Pair) else Pair()
+    free = np.zeros((len(crowd.items), len(crowd.workers)), dtype=bool)
+    free[crowd.item, crowd.worker] = True
+    while True:
+        appraisal = Appraisal(job.engine.model, rules.allocation, Circumstances(rules.bar, job.engine.budget))
+        there = Available(choice.hoped(job.engine.model, job.skill), job.price, job.number)
+        items = Candidates(job.state(np.arange(len(free))), job.facts)
+        best = choice.choose(appraisal, items, there, free & job.open[:, None])
+        if best is None:
+            return
+        campaign.ask(best.item, best.worker)
+        free[best.item, best.worker] = False
+        yield job.given
+
+
+def compare(crowd, rules, workers, order="random"):
+    answers = min(5 * len(crowd.items), len(crowd.label) - 1)
+    side_by_side, runs = fast(crowd, rules, workers, order, answers, float(answers))
+    for run, pairs in enumerate(side_by_side):
+        campaign = plainly(crowd, rules, workers, order, answers, run, float(answers))
+        assert pairs == [(item, worker) for item, worker, _ in campaign._answers]
+        own = slice(run * runs.items, (run + 1) * runs.items)
+        assert runs.label[own].tolist() == campaign.job.label.tolist()
+        np.testing.assert_array_equal(runs.priority[own], campaign.job.priority)
+    return side_by_side, runs
+
+
+@pytest.mark.parametrize("workers", ["pull", "choose"])
+@pytest.mark.parametrize("name", [each for each in [*NAMES, "requallo-p0.2", "requallo-m3"] if each != "crowdbudget"])
+def test_runs_side_by_side_ask_as_the_plain_job_does(name, workers):
+    """Item by item, worker by worker, and with the same verdicts in the end."""
+    crowd = recorded(items=8)
+    first, second = compare(crowd, named(name, crowd, workers), workers)[0]
+    assert len(first) > len(crowd.items)
+    assert first != second
+
+
+@pytest.mark.parametrize("workers", ["pull", "choose"])
+def test_runs_of_crowdbudget_ask_as_the_plain_job_does(workers):
+    """Its values differ by a constant where the job does not know its items' costs, so only questions are compared."""
+    crowd = recorded(items=8)
+    rules, answers = rules_of("crowdbudget", crowd.labels, workers), 3 * len(crowd.items)
+    pairs, _ = fast(crowd, rules, workers, "random", answers, float(answers))
+    for run in range(RUNS):
+        plain = plainly(crowd, rules, workers, "random", answers, run, float(answers))
+        assert pairs[run] == [(item, worker) for item, worker, _ in plain._answers]
+
+
+@pytest.mark.parametrize("workers", ["pull", "choose"])
+def test_runs_of_the_default_job_with_three_labels_ask_as_the_plain_job_does(workers):
+    """With every fit that is due on the way, and with models compared from a hundred answers on."""
+    crowd = recorded(items=21, classes=3)
+    _, runs = compare(crowd, named("information", crowd, workers), workers)
+    assert (runs.given >= 100).all()
+
+
+@pytest.mark.parametrize("workers", ["pull", "choose"])
+@pytest.mark.parametrize("order", ["random", "recorded"])
+def test_a_job_that_stops_reopens_and_changes_its_model_is_replayed_as_it_is(workers, order):
+    crowd = recorded(items=60, workers=12)
+    rules = Rules.model_validate(BIASED)
+    _, runs = compare(crowd, rules, workers, order)
+    assert runs.stage.any(), "this crowd is one for confusion matrices"
+    assert (runs.label != UNKNOWN).any()
+
+
+@pytest.mark.parametrize("workers", ["pull", "choose"])
+@pytest.mark.parametrize(
+    "part",
+    [
+        {"worker_model": {"kind": "tiers"}, "requirement": {"kind": "margin", "rounding": "random"}},
+        {
+            "worker_model": {"kind": "two-coin"},
+            "allocation": {"kind": "cvar-kg"},
+            "refit": {"first": 20},
+            "max_labels": 7,
+        },
+        {"worker_model": {"kind": "confusion"}, "min_labels": 2, "max_labels": 4},
+        {"worker_model": {"kind": "anonymous"}, "requirement": {"kind": "profit", "value": 9, "loss": 9}},
+        {"worker_model": {"kind": "one-coin"}, "allocation": {"kind": "kg", "ties": "first"}, "max_labels": 6},
+    ],
+)
+def test_jobs_of_all_kinds_are_replayed_as_they_are(part, workers):
+    crowd = recorded(items=10)
+    _, runs = compare(crowd, Rules.model_validate({"labels": crowd.labels, "seed": 11, **part}), workers)
+    assert not runs.open.all()
+
+
+@pytest.mark.parametrize("workers", ["pull", "choose"])
+@pytest.mark.parametrize(
+    "part",
+    [
+        {"spammers": {"min_answers": 6, "alpha": 0.4}, "requirement": {"kind": "ratio", "min_ratio": 3}},
+        {"worker_model": {"kind": "weighted"}, "requirement": {"kind": "ratio", "min_ratio": 3}},
+        {"worker_model": {"kind": "spam-filter"}},
+        {"worker_choice": {"kind": "ucb"}},
+        {"auto_gold": {}, "gold": {"first_share": 0.5, "last_share": 0.5}},
+    ],
+)
+def test_a_job_whose_finished_items_matter_is_replayed_too(part, workers):
+    """Only pairs on record are asked, each once, and never more than the budget."""
+    crowd = recorded(items=10)
+    rules = Rules.model_validate({"labels": crowd.labels, **part})
+    first, second = replay(crowd, rules, [2, 4], runs=2, workers=workers)
+    assert (first.labels <= 20).all()
+    assert (second.labels >= first.labels).all()
+    assert (second.accuracy > 0.6).all()
+    again = replay(crowd, rules, [4], runs=1, workers=workers)[0]
+    assert (again.labels[0], again.accuracy[0]) == (second.labels[0], second.accuracy[0])
+
+
+def test_budgets_and_seeds_do_not_touch_each_other():
+    """A run stands where it would stand alone, at a budget as if it were the only one."""
+    crowd = recorded()
+    rules = rules_of("information", crowd.labels, "pull")
+    together = replay(crowd, rules, [3, 1, 2], runs=3)
+    alone = replay(crowd, rules, [2], runs=2)[0]
+    assert together[2].accuracy[:2].tolist() == alone.accuracy.tolist()
+    assert [each.labels.tolist() for each in together] == [[72.0] * 3, [24.0] * 3, [48.0] * 3]
+
+
+def test_all_answers_are_the_most_that_can_be_had():
+    crowd = recorded()
+    found = replay(crowd, rules_of("round-robin", crowd.labels, "pull"), [100], runs=1)[0]
+    assert found.labels.tolist() == [len(crowd.label)]
+    votes = np.zeros((24, 2))
+    np.add.at(votes, (crowd.item, crowd.label), 1)
+    assert found.accuracy.tolist() == [crowd.accuracy(votes)]
+
+
+def test_items_without_truth_are_not_scored():
+    crowd = recorded(truth_known=0.0)
+    found = replay(crowd, rules_of("requallo", crowd.labels, "pull"), [3], runs=1)[0]
+    assert np.isnan(found.accuracy).all()
+    assert np.isnan(found.resolved_accuracy).all()
+    assert found.resolved[0] > 0
+
+
+def test_a_fitted_aggregation_has_the_last_word():
+    """Dawid and Skene's fit of the answers that were bought, not the votes."""
+    crowd = recorded(items=60)
+    rules = rules_of("round-robin", crowd.labels, "pull").model_copy(
+        update={
+            "aggregation": Rules.model_validate(
+                {"labels": ["a", "b"], "aggregation": {"kind": "dawid-skene"}}
+            ).aggregation
+        }
+    )
+    runs = Runs(crowd, rules, 1)
+    asker = asker_of(runs, "pull", "recorded")
+    while step(runs, asker):
+        pass
+    fitted = rules.aggregation.fit(runs.ballots(0))
+    assert runs.standing().accuracy.tolist() == [crowd.accuracy(fitted.posterior)]
+
+
+def test_an_unknown_policy_is_told_what_is_known():
+    with pytest.raises(
+        PolicyUnknown, match=r"'opt-gk' is no policy. Did you mean opt-kg\? Known are information, opt-kg"
+    ):
+        rules_of("opt-gk", ("a", "b"), "pull")
+
+
+@given(data=st.data())
+def test_leaders_are_the_best_of_all(data):
+    """Whatever changes, the best place is the one that a look at all of them finds."""
+    rng = np.random.default_rng(data.draw(st.integers(0, 2**32)))
+    rows, places = data.draw(st.integers(1, 4)), data.draw(st.integers(1, 30))
+    value = rng.integers(0, 4, (rows, places)).astype(float)
+    lot = rng.integers(0, 2**62, (rows, places)).astype(np.uint64)
+    leaders = Leaders(value, lot)
+    for _ in range(5):
+        many = int(rng.integers(1, rows * places + 1))
+        row, place = rng.integers(rows, size=many), rng.integers(places, size=many)
+        value[row, place] = new = rng.choice([-np.inf, 0.0, 1.0], size=many)
+        leaders.change(row, place, value[row, place] if len(new) else new)
+        for each, best in enumerate(leaders.best().tolist()):
+            open_to = np.flatnonzero(value[each] == value[each].max())
+            nothing = np.isneginf(value[each]).all()
+            assert best == (-1 if nothing else open_to[lot[each, open_to].argmin()])
+
+
+@cache
+def public(name: str) -> Recorded:
+    folder = SETS / name
+    if not folder.exists():
+        pytest.skip(f"the public set {name} is not at {folder}")
+    return read_crowd(folder)
+
+
+@pytest.mark.parametrize(
+    ("name", "accuracy"),
+    [("round-robin", [0.728, 0.805, 0.804, 0.847]), ("opt-kg", [0.784, 0.840, 0.863, 0.882])],
+)
+def test_counted_votes_on_rte(name, accuracy):
+    """Within four standard errors of what an independent replay of 20 seeds gave at 2 to 5 labels per item."""
+    crowd = public("rte")
+    found = replay(crowd, rules_of(name, crowd.labels, "pull"), [2, 3, 4, 5], runs=10)
+    means = np.array([each.accuracy.mean() for each in found])
+    errors = np.array([each.accuracy.std(ddof=1) for each in found]) * (1 / 10 + 1 / 20) ** 0.5
+    assert (np.abs(means - accuracy) < 4 * errors).all(), means
+
+
+@pytest.mark.parametrize(
+    ("public_set", "name", "workers", "least"),
+    [
+        ("rte", "information", "pull", {2: 0.84, 3: 0.885, 4: 0.905}),
+        ("temp", "information", "choose", {2: 0.91, 3: 0.925, 4: 0.925}),
+        ("rte", "opt-kg", "choose", {3: 0.86, 4: 0.89}),
+    ],
+)
+def test_policies_that_know_workers_on_public_sets(public_set, name, workers, least):
+    """A mean of few seeds stays within two points of what ten or more give (`bench/replay.py`)."""
+    crowd = public(public_set)
+    found = replay(crowd, rules_of(name, crowd.labels, workers), [*least], runs=3, workers=workers)
+    means = [each.accuracy.mean() for each in found]
+    assert (np.array(means) >= [*least.values()]).all(), means
+    assert [each.labels.tolist() for each in found] == [[float(budget * len(crowd.items))] * 3 for budget in least]
+
+
+def test_requallo_on_rte_trades_labels_for_accuracy():
+    """A stricter requirement costs more labels and errs less on what it resolves, as in Table 3 of Li et al. (2016)."""
+    crowd = public("rte")
+    found = [
+        replay(crowd, rules_of(name, crowd.labels, "pull"), [10], runs=5)[0]
+        for name in ("requallo-m3", "requallo-p0.2", "requallo-p0.1", "requallo-p0.05")
+    ]
+    costs = [each.labels.mean() for each in found]
+    rights = [each.resolved_accuracy.mean() for each in found]
+    assert costs == sorted(costs)
+    assert rights == sorted(rights)

@@ -1,0 +1,244 @@
+"""`suffice replay` and `suffice simulate` as a person or a program uses them."""
+
+import gzip
+import json
+
+import pytest
+from click.testing import CliRunner
+
+from app.cli import main
+
+ANSWERS = """item,worker,label
+a,v,yes
+a,w,yes
+a,x,no
+b,v,no
+b,w,no
+b,x,no
+c,v,yes
+c,w,no
+c,x,yes
+"""
+TRUTH = "item,truth\na,yes\nb,no\nc,yes\n"
+FIELDS = ["policy", "labels_per_item", "labels", "accuracy", "accuracy_sd", "resolved", "resolved_accuracy", "seeds"]
+
+
+@pytest.fixture
+def files(tmp_path):
+    (tmp_path / "answers.csv").write_text(ANSWERS)
+    (tmp_path / "truth.csv").write_text(TRUTH)
+    return tmp_path
+
+
+def run(*arguments, code=0):
+    found = CliRunner().invoke(main, [str(each) for each in arguments], terminal_width=200)
+    assert found.exit_code == code, found.output
+    return found
+
+
+def replayed(folder, *arguments, truth="truth.csv", code=0):
+    known = ("--truth", folder / truth) if truth else ()
+    return run("replay", "--answers", folder / "answers.csv", *known, *arguments, code=code)
+
+
+def lines(found):
+    return [json.loads(line) for line in found.stdout.splitlines()]
+
+
+def test_a_line_of_json_for_each_policy_and_budget(files):
+    """All three votes on each item have a right majority; two of three have one, or tie."""
+    given = ("--policy", "round-robin", "--policy", "information", "--labels-per-item", "1,3", "--workers", "pull")
+    found = lines(replayed(files, *given, "--seeds", "10", "--json"))
+    assert [list(line) for line in found] == [FIELDS] * 4
+    assert [(line["policy"], line["labels_per_item"], line["labels"]) for line in found] == [
+        ("round-robin", 1, 3),
+        ("round-robin", 3, 9),
+        ("information", 1, 3),
+        ("information", 3, 9),
+    ]
+    assert found[1] == dict(zip(FIELDS, ["round-robin", 3, 9, 1.0, 0.0, 0, None, 10], strict=True))
+    assert 0.3 < found[0]["accuracy"] < 1
+    assert found[0]["accuracy_sd"] > 0
+
+
+def test_the_same_seeds_give_the_same_output(files):
+    given = ("--policy", "information", "--policy", "random", "--json", "--seeds", "4")
+    assert replayed(files, *given).stdout == replayed(files, *given).stdout
+
+
+@pytest.mark.parametrize("workers", ["pull", "choose"])
+def test_requallo_stops_where_its_requirement_is_reached(files, workers):
+    """Three of three is 4 : 1 with the pseudo-votes; two to one is not."""
+    found = lines(replayed(files, "--policy", "requallo", "--labels-per-item", "3", "--workers", workers, "--json"))
+    assert (found[0]["resolved"], found[0]["resolved_accuracy"], found[0]["labels"]) == (1, 1.0, 9)
+
+
+def test_a_table_for_people(files):
+    found = replayed(files, "--policy", "round-robin", "--labels-per-item", "3").stdout.splitlines()
+    assert found[0].split() == ["policy", "labels/item", "labels", "accuracy", "sd", "resolved", "of", "those", "right"]
+    assert found[1].split() == ["round-robin", "3", "9", "1.000", "0.000", "0", "-"]
+
+
+def test_packed_files_and_other_columns_are_read(files):
+    rows = ["when," + ANSWERS.splitlines()[0], *("0," + row for row in ANSWERS.splitlines()[1:])]
+    (files / "answers.csv").write_bytes(gzip.compress("\n".join(rows).encode()))
+    assert lines(replayed(files, "--labels-per-item", "3", "--json"))[0]["accuracy"] == 1.0
+
+
+def test_without_truth_nothing_is_said_of_accuracy(files):
+    found = lines(replayed(files, "--policy", "requallo", "--labels-per-item", "3", "--json", truth=None))[0]
+    assert (found["accuracy"], found["accuracy_sd"], found["resolved_accuracy"], found["resolved"]) == (
+        None,
+        None,
+        None,
+        1,
+    )
+
+
+def test_the_order_of_the_file_may_be_kept(files):
+    """The first answers of the file are v's, who is right about a, b and c: all seeds are alike."""
+    given = ("--policy", "round-robin", "--labels-per-item", "1", "--order", "recorded", "--json")
+    assert lines(replayed(files, *given))[0] == dict(
+        zip(FIELDS, ["round-robin", 1, 3, 1.0, 0.0, 0, None, 10], strict=True)
+    )
+
+
+def test_a_configuration_is_run_as_it_stands(files):
+    """Two labels each, whatever they say, and a budget that does not reach for all of them."""
+    job = {"budget": 5, "requirement": {"kind": "count", "labels": 2}, "worker_model": {"kind": "anonymous"}}
+    (files / "two.json").write_text(json.dumps(job))
+    given = ("--config", files / "two.json", "--labels-per-item", "1,3", "--json")
+    assert [(line["policy"], line["labels"]) for line in lines(replayed(files, *given))] == [("two", 3), ("two", 5)]
+    (files / "two.json").write_text(json.dumps(job | {"budget": None, "name": "pairs", "labels": ["yes", "no"]}))
+    both = lines(replayed(files, *given, "--policy", "random"))
+    assert [(line["policy"], line["labels"]) for line in both] == [
+        ("random", 3),
+        ("random", 9),
+        ("pairs", 3),
+        ("pairs", 6),
+    ]
+    assert both[2]["resolved"] <= both[3]["resolved"]
+
+
+@pytest.mark.parametrize(
+    ("job", "said"),
+    [
+        ("{", "is no JSON"),
+        ("[]", "must hold an object"),
+        ('{"labels": ["a", "b"]}', "its labels are a, b, those of the answers no, yes; leave them out"),
+        ('{"min_labels": 0}', "min_labels: Input should be greater than or equal to 1"),
+    ],
+)
+def test_a_wrong_configuration_is_named(files, job, said):
+    (files / "job.json").write_text(job)
+    assert said in replayed(files, "--config", files / "job.json", code=2).stderr
+
+
+@pytest.mark.parametrize(
+    ("answers", "said"),
+    [
+        (
+            "item,annotator,label\na,v,1\n",
+            "line 1: there is no column 'worker': the file has 'item', 'annotator', 'label'; rename 'annotator'",
+        ),
+        (
+            "item,wroker,label\na,v,1\n",
+            "line 1: there is no column 'worker': the file has 'item', 'wroker', 'label'; rename 'wroker' to 'worker'",
+        ),
+        ("item;worker;label\na;v;1\n", "line 1: cells are separated by ';', and must be by commas"),
+        ("item,worker,label\na,v,1\n\nb,,0\n", "line 4, column 2 (worker): must not be empty"),
+        ("label,item,worker\n1,a,v\n0,b\n", "line 3: 2 cells, and the first line names 3"),
+        ('item,worker,label\n"a\nb",v,1\n"c,v,0\n', "line 4: the row cannot be read"),
+        ("item,worker,label\n", "line 2: there is no answer in it"),
+        ("", "line 1: there is no column 'item': the file has no columns at all"),
+        ("item,worker,label,item\n", "line 1: two columns are called 'item'"),
+    ],
+)
+def test_wrong_answers_are_told_by_line_and_column(files, answers, said):
+    (files / "answers.csv").write_text(answers)
+    assert f"answers.csv, {said}" in replayed(files, code=1).stderr
+
+
+@pytest.mark.parametrize(
+    ("truth", "said"),
+    [
+        (
+            "item,gold\na,yes\n",
+            "line 1: there is no column 'truth': the file has 'item', 'gold'; rename 'gold' to 'truth'",
+        ),
+        ("truth,item\nyes,a\nno,b\nno,a\n", "line 4, column 1 (truth): 'a' is 'yes' in line 2"),
+        (
+            "item,truth\nA,yes\n",
+            "line 2, column 1 (item): no item of this file was answered; those that were are 'a', 'b', 'c'",
+        ),
+        (
+            "item,truth\na,1\nb,0\n",
+            "line 2, column 2 (truth): no truth of this file is a label that was given; those are 'no', 'yes'",
+        ),
+    ],
+)
+def test_wrong_truth_is_told_by_line_and_column(files, truth, said):
+    (files / "truth.csv").write_text(truth)
+    assert f"truth.csv, {said}" in replayed(files, code=1).stderr
+
+
+def test_text_that_is_not_utf_8_is_told_by_its_line(files):
+    (files / "answers.csv").write_bytes(ANSWERS.encode() + b"\xff,v,yes\n")
+    assert "answers.csv, line 11: must be UTF-8 text" in replayed(files, code=1).stderr
+
+
+def test_answers_that_all_say_the_same_are_no_choice(files):
+    (files / "answers.csv").write_text("item,worker,label\na,v,1\n")
+    assert "all answers are '1', and there must be two labels at least" in replayed(files, truth=None, code=1).stderr
+
+
+def test_what_is_unknown_is_answered_with_what_is_known(files):
+    said = replayed(files, "--policy", "opt-gk", code=2).stderr
+    assert "'opt-gk' is no policy. Did you mean opt-kg?" in said
+    assert "information, opt-kg, kg, cvar-kg" in said
+    assert "must end in .svg or .png" in replayed(files, "--plot", "out.gif", code=2).stderr
+    assert "is no list of numbers such as 1,2,3" in replayed(files, "--labels-per-item", "1;2", code=2).stderr
+    assert "above 0" in replayed(files, "--labels-per-item", "0", code=2).stderr
+    assert "alpha" in replayed(files, "--policy", "requallo-p0.9", code=2).stderr
+
+
+@pytest.mark.parametrize(("name", "begins"), [("out.svg", b"<?xml"), ("out.png", b"\x89PNG")])
+def test_a_picture_is_drawn(files, name, begins):
+    replayed(files, "--policy", "random", "--policy", "kg", "--labels-per-item", "1,2", "--plot", files / name)
+    picture = (files / name).read_bytes()
+    assert picture.startswith(begins)
+    if name.endswith("svg"):
+        assert b">kg<" in picture
+        assert b">labels per item<" in picture
+
+
+def test_a_crowd_that_was_kept_is_replayed_alike(tmp_path):
+    asked = ("--policy", "opt-kg", "--policy", "requallo", "--labels-per-item", "2,4", "--seeds", "3", "--json")
+    given = ("--items", "30", "--crowd", "12", "--classes", "3", "--spammers", "0.2", "--skill", "uniform:0.6,0.9")
+    first = run("simulate", *given, *asked, "--save", tmp_path / "kept")
+    assert [list(line) for line in lines(first)] == [FIELDS] * 4
+    kept = [part for name in ("answers", "truth") for part in (f"--{name}", tmp_path / "kept" / f"{name}.csv")]
+    assert run("replay", *kept, *asked).stdout == first.stdout
+
+
+def test_several_crowds_differ_and_add_up():
+    given = ("simulate", "--items", "20", "--crowd", "9", "--policy", "round-robin", "--labels-per-item", "3", "--json")
+    one, three = (lines(run(*given, "--seeds", "2", "--crowds", crowds))[0] for crowds in ("1", "3"))
+    assert (one["seeds"], three["seeds"]) == (2, 6)
+    assert one["accuracy"] != three["accuracy"]
+    graded = lines(run(*given, "--graded", "--answers-per-item", "5"))[0]
+    assert graded["labels"] == 60
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (("--skill", "gamma:1,2"), "'gamma:1,2' must be like beta:8,2 or uniform:0.5,1 or fixed:0.8"),
+        (("--difficulty", "uniform:0.9,0.1"), "must be like beta:8,2"),
+        (("--skill", "fixed:2"), "must be like beta:8,2"),
+        (("--class-weights", "a,b"), "must be weights such as 9,1"),
+        (("--spammers", "0.7", "--copiers", "0.7"), "more than the whole crowd"),
+    ],
+)
+def test_a_crowd_that_cannot_be_is_named(given, said):
+    assert said in run("simulate", *given, code=2).stderr
