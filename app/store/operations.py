@@ -27,9 +27,15 @@ class Operation:
 _COLUMNS = [operation.c[field.name] for field in fields(Operation)]
 _UNFINISHED = operation.c.state.in_([literal_column("'waiting'"), literal_column("'running'")])  # as in the index
 _JOBS_IN_NEED = text("""
-    SELECT job_id FROM operation WHERE state IN ('waiting', 'running')
+    SELECT job_id FROM operation WHERE state IN ('waiting', 'running') AND kind <> 'forecast'
     UNION SELECT job_id FROM job WHERE answers >= refit_at
     UNION SELECT job_id FROM worker WHERE recount""")
+# A forecast is made once there are answers to learn from, and again when they have grown by half.
+_JOBS_TO_FORETELL = text("""
+    SELECT job_id FROM operation WHERE state IN ('waiting', 'running') AND kind = 'forecast'
+    UNION SELECT job_id FROM job
+    WHERE answers >= 20 AND items > resolved + given_up AND NOT paused
+        AND answers >= 1.5 * coalesce((forecast ->> 'at_answers')::bigint, 0)""")
 _TRY_TO_BE_ALONE = text("SELECT pg_try_advisory_lock(hashtextextended(:name, 0))")
 _NO_LONGER_ALONE = text("SELECT pg_advisory_unlock(hashtextextended(:name, 0))")
 
@@ -48,15 +54,16 @@ async def load_operation(connection: AsyncConnection, job_id: UUID, number: int)
     return found[0] if found else None
 
 
-async def first_unfinished(connection: AsyncConnection, job_id: UUID) -> Operation | None:
+async def first_unfinished(connection: AsyncConnection, job_id: UUID, kind: str) -> Operation | None:
     """The one to be carried out next; one that is running though nobody runs it was left behind by a crash."""
-    found = await _operations(connection, job_id, _UNFINISHED)
+    found = await _operations(connection, job_id, _UNFINISHED & (operation.c.kind == kind))
     return found[-1] if found else None
 
 
-async def waiting_operation(connection: AsyncConnection, job_id: UUID) -> Operation | None:
+async def waiting_operation(connection: AsyncConnection, job_id: UUID, kind: str) -> Operation | None:
     """One that nobody has begun."""
-    found = await _operations(connection, job_id, _UNFINISHED & (operation.c.state == "waiting"))
+    waiting = (operation.c.state == "waiting") & (operation.c.kind == kind)
+    found = await _operations(connection, job_id, _UNFINISHED & waiting)
     return found[-1] if found else None
 
 
@@ -70,15 +77,20 @@ async def jobs_in_need(connection: AsyncConnection) -> list[UUID]:
     return list(await connection.scalars(_JOBS_IN_NEED))
 
 
-async def try_to_be_alone(connection: AsyncConnection, job_id: UUID) -> bool:
-    """Keep other replicas from the chores of a job as long as this connection lasts, or until `no_longer_alone`."""
-    free: bool = await connection.scalar(_TRY_TO_BE_ALONE, {"name": f"suffice-chores {job_id}"})
+async def jobs_to_foretell(connection: AsyncConnection) -> list[UUID]:
+    """Jobs whose forecast was asked for, or is missing or old."""
+    return list(await connection.scalars(_JOBS_TO_FORETELL))
+
+
+async def try_to_be_alone(connection: AsyncConnection, job_id: UUID, work: str) -> bool:
+    """Keep other replicas from this work on a job as long as this connection lasts, or until `no_longer_alone`."""
+    free: bool = await connection.scalar(_TRY_TO_BE_ALONE, {"name": f"suffice-{work} {job_id}"})
     await connection.commit()
     return free
 
 
-async def no_longer_alone(connection: AsyncConnection, job_id: UUID) -> None:
-    await connection.execute(_NO_LONGER_ALONE, {"name": f"suffice-chores {job_id}"})
+async def no_longer_alone(connection: AsyncConnection, job_id: UUID, work: str) -> None:
+    await connection.execute(_NO_LONGER_ALONE, {"name": f"suffice-{work} {job_id}"})
     await connection.commit()
 
 

@@ -87,7 +87,7 @@ class Chores:
         try:
             while True:
                 self._again.discard(job_id)
-                async with self._room, _alone(self._database, job_id) as connection:
+                async with self._room, alone(self._database, job_id, "chores") as connection:
                     while connection is not None and await self._next_chore(connection, job_id):
                         pass
                 if job_id not in self._again:
@@ -109,7 +109,7 @@ class Chores:
         await recount_pending(partial(_transaction, connection), self._turns, job_id, self._clock)
         async with connection.begin():
             job = await load_job(connection, job_id)
-            asked = await first_unfinished(connection, job_id)
+            asked = await first_unfinished(connection, job_id, REFIT)
         if asked is None and is_due(job):
             asked = await _note_refit(connection, job_id, self._clock())
         if asked is None:
@@ -157,16 +157,17 @@ async def ask_for_refit(database: AsyncEngine, job_id: UUID, now: datetime) -> O
     """Write down that a refit is wanted; one that waits already will do."""
     async with database.begin() as connection:
         job = await lock_job(connection, job_id)
-        return await waiting_operation(connection, job_id) or await _insert(connection, job, now)
+        return await waiting_operation(connection, job_id, REFIT) or await note(connection, job, REFIT, now)
 
 
 async def _note_refit(connection: AsyncConnection, job_id: UUID, now: datetime) -> Operation:
     async with connection.begin():
-        return await _insert(connection, await lock_job(connection, job_id), now)
+        return await note(connection, await lock_job(connection, job_id), REFIT, now)
 
 
-async def _insert(connection: AsyncConnection, job: Job, now: datetime) -> Operation:
-    new = Operation(operation_id=job.operations + 1, kind=REFIT, created_at=now)
+async def note(connection: AsyncConnection, job: Job, kind: str, now: datetime) -> Operation:
+    """Write down an operation of a job that this transaction has locked."""
+    new = Operation(operation_id=job.operations + 1, kind=kind, created_at=now)
     await insert_operation(connection, job.job_id, new)
     await save_ledger(connection, replace(job, operations=new.operation_id))
     return new
@@ -192,14 +193,14 @@ async def _transaction(connection: AsyncConnection) -> AsyncIterator[AsyncConnec
 
 
 @asynccontextmanager
-async def _alone(database: AsyncEngine, job_id: UUID) -> AsyncIterator[AsyncConnection | None]:
-    """A connection for as long as it takes, with every other replica kept out; None where one is at it."""
+async def alone(database: AsyncEngine, job_id: UUID, work: str) -> AsyncIterator[AsyncConnection | None]:
+    """A connection for as long as it takes, with every other replica kept out; None where one is at this work."""
     async with database.connect() as connection:
-        if not await try_to_be_alone(connection, job_id):
+        if not await try_to_be_alone(connection, job_id, work):
             yield None
             return
         try:
             yield connection
         finally:
             await connection.rollback()
-            await no_longer_alone(connection, job_id)
+            await no_longer_alone(connection, job_id, work)

@@ -26,6 +26,10 @@ class Workshop:
         """What `work` gives; it and what it takes and gives must be fit to be sent to another process."""
         if size <= _SMALL:
             return await asyncio.to_thread(work, *args, **kwargs)
+        return await self.send(work, *args, **kwargs)
+
+    async def send(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """The same, in the process in any case."""
         try:
             return await asyncio.wrap_future(self._submit(work, *args, **kwargs))
         except RuntimeError:  # the process is gone

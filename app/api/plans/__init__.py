@@ -3,3 +3,5 @@
 from fastapi import APIRouter
 
 router = APIRouter(prefix="/v1/plans", tags=["plans"])
+
+from app.api.plans import forecast as forecast  # noqa: E402  it answers at the router above
