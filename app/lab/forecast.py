@@ -16,6 +16,8 @@ _RUNS, _FEW_RUNS = 39, 19
 _FEWEST_ITEMS = 200  # of a sample, below which it is better to rehearse less often
 _MOST_LABELS = 40.0  # further answers per item of a rehearsal
 _POINTS = 20
+_MOST_SKILLS = 2_000_000  # numbers, of all workers in all runs: a larger crowd is rehearsed as one of this size
+_FEWEST_WORKERS = 20
 
 
 @dataclass(frozen=True)
@@ -31,13 +33,14 @@ class Range:
         """From 20 k - 1 equally likely outcomes: the next one lies between the k-th from either end with .9 exactly.
 
         With n draws it is as likely in each of the n + 1 gaps between them, whatever their distribution (Wilks 1941).
+        Where the mean lies outside, the interval is stretched to it.
 
         >>> Range.of(np.arange(19.0)), Range.of(np.arange(39.0)).low
         (Range(expected=9.0, low=0.0, high=18.0), 1.0)
         """
         k = (len(draws) + 1) // 20
-        ordered = np.sort(draws)
-        return cls(float(draws.mean()), float(ordered[k - 1]), float(ordered[-k]))
+        ordered, mean = np.sort(draws), float(draws.mean())
+        return cls(mean, min(float(ordered[k - 1]), mean), max(float(ordered[-k]), mean))
 
 
 @dataclass(frozen=True)
@@ -85,14 +88,22 @@ class Crowd:
     spread: float = 0.6
 
 
-def sizes(items: int, work: int) -> tuple[int, int]:
+def sizes(items: int, work: int, width: int = 2) -> tuple[int, int]:
     """How many runs of how many items; by the sizes alone, so that the same question has the same answer.
 
-    >>> sizes(100, QUICK), sizes(300, QUICK), sizes(1_000_000, QUICK)
-    ((39, 100), (39, 205), (39, 205))
+    `width` is how many numbers are kept of an item or of a worker: with more of them fewer items are rehearsed.
+
+    >>> sizes(100, QUICK), sizes(1_000_000, QUICK), sizes(1_000_000, QUICK, width=100)
+    ((39, 100), (39, 205), (19, 16))
     """
+    work = work * 4 // max(width, 4)
     runs = _RUNS if work // _RUNS >= min(items, _FEWEST_ITEMS) else _FEW_RUNS
     return runs, min(items, max(work // runs, 1))
+
+
+def width_of(engine: Engine) -> int:
+    """How many numbers are kept of an item or of a worker, whichever are more."""
+    return max(len(engine.newcomer()), len(engine.rules.labels))
 
 
 def forecast_plan(
@@ -104,10 +115,11 @@ def forecast_plan(
     of chance, not of the doubt whether the prior is right.
     """
     rng = np.random.default_rng(seed)
-    runs, sample = sizes(len(cost), work)
-    chosen = rng.permutation(len(cost))[:sample]
+    runs, sample = sizes(len(cost), work, width_of(engine))
+    chosen = rng.choice(len(cost), sample, replace=False)
     classes = len(engine.rules.labels)
-    worlds = worlds_of_prior(prior, crowd.spread, (runs, sample, crowd.workers), classes, rng)
+    workers = min(crowd.workers, max(_MOST_SKILLS // (runs * width_of(engine)), _FEWEST_WORKERS))
+    worlds = worlds_of_prior(prior, crowd.spread, (runs, sample, workers), classes, rng)
     facts = replace(Facts.plain(sample), cost=cost[chosen], number=chosen + 1)
     return _rehearsed(engine, facts, worlds, Totals(len(cost)), rng, None)
 

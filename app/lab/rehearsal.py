@@ -157,9 +157,9 @@ class Rehearsal:
         facts = self._facts.rows(row)
         after, skill = self.engine.learn(self._rows.some(row), facts, self._skill[place], said)
         if skill.size:
-            learned = self._skill.copy()
-            np.add.at(learned, place, self.weight * (skill - self._skill[place]))
-            self._skill = np.maximum(learned, _LEAST_SKILL) if self.engine.model.fits_skills else learned
+            np.add.at(self._skill, place, self.weight * (skill - self._skill[place]))
+            if self.engine.model.fits_skills:
+                self._skill[place] = np.maximum(self._skill[place], _LEAST_SKILL)
         self._rows.put(row, after)
         self._enter_answers(row, worker, said)
         self._spent += np.bincount(run, facts.cost * self._price[worker], minlength=self._runs)

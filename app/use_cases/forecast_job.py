@@ -10,7 +10,7 @@ import numpy as np
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.domain import ItemState
-from app.lab.forecast import LEVEL, THOROUGH, Forecast, Totals, forecast_in, possible_worlds, sizes
+from app.lab.forecast import LEVEL, THOROUGH, Forecast, Totals, forecast_in, possible_worlds, sizes, width_of
 from app.lab.rehearsal import Standing
 from app.policy.aggregation.ballots import Ballots
 from app.policy.belief import Array, Facts, IntArray, State
@@ -76,7 +76,7 @@ async def _read(connection: AsyncConnection, job_id: UUID) -> Sample | None:
     job = await load_job(connection, job_id)
     if not job.items:
         return None
-    runs, size = sizes(job.items, THOROUGH)
+    runs, size = sizes(job.items, THOROUGH, width_of(job.engine))
     seed = [job.rules.seed, job.answers]
     chosen = np.sort(np.random.default_rng(seed).choice(job.items, size, replace=False)) + 1
     places = await places_of(connection, job_id, chosen.tolist())

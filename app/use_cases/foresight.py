@@ -22,6 +22,7 @@ from app.use_cases.workshop import Workshop
 log = structlog.get_logger()
 
 FORECAST = "forecast"
+_REST = 10  # times as long as the last ones took
 
 
 class Foresight:
@@ -36,17 +37,24 @@ class Foresight:
         self._workshop = Workshop()
         self._waiting: list[UUID] = []
         self._task: asyncio.Task[None] | None = None
+        self._rest = 0.0  # until when nothing is begun by itself, by the loop's time
         self._failed: dict[UUID, int] = {}  # the answers at which a forecast failed: it would again
 
     def begin(self, job_id: UUID) -> None:
         """See to the forecast of a job, after those of others."""
         if job_id not in self._waiting:
             self._waiting.append(job_id)
-        if self._task is None or self._task.done():
+        if not self._busy:
             self._task = asyncio.create_task(self._see_to_all())
 
+    @property
+    def _busy(self) -> bool:
+        return self._task is not None and not self._task.done()
+
     async def sweep(self) -> None:
-        """Begin what is due, and what a crash has left behind."""
+        """Begin what is due, and what a crash has left behind; in a tenth of the time at most."""
+        if self._busy or asyncio.get_running_loop().time() < self._rest:
+            return
         async with self._database.connect() as connection:
             due = await jobs_to_foretell(connection)
         for job_id in due:
@@ -60,6 +68,14 @@ class Foresight:
         self._workshop.close()
 
     async def _see_to_all(self) -> None:
+        now = asyncio.get_running_loop().time
+        started = now()
+        try:
+            await self._see_to_each()
+        finally:
+            self._rest = now() + _REST * (now() - started)
+
+    async def _see_to_each(self) -> None:
         while self._waiting:
             job_id = self._waiting.pop(0)
             try:

@@ -7,28 +7,31 @@ from app.lab.prospects import worlds_of_answers, worlds_of_prior
 from app.policy.aggregation.ballots import Ballots
 
 
-def crowd_of(seed, items=150, workers=20, votes=3, mean=1.0, classes=2):
-    """Answers of workers who differ, on items that differ, and the truth."""
+def crowd_of(seed, items=150, workers=20, votes=3, classes=2):
+    """Answers of workers who differ, on items that differ, and the truth; the crowd is one of many that may be."""
     rng = np.random.default_rng(seed)
     truth = rng.integers(classes, size=items)
-    ability, ease = mean + 0.6 * rng.standard_normal(workers), 0.6 * rng.standard_normal(items)
+    ability = rng.normal(1.4, 0.5) + rng.standard_normal(workers)
+    lean = 0.7 * rng.standard_normal(workers) * (classes == 2)
+    ease = 0.8 * rng.standard_normal(items)
     item = np.repeat(np.arange(items), votes)
     worker = rng.permuted(np.tile(np.arange(workers), (items, 1)), axis=1)[:, :votes].ravel()
-    right = rng.random(len(item)) < special.expit(ability[worker] + ease[item])
+    side = np.where(truth[item] == 0, 1, -1)
+    right = rng.random(len(item)) < special.expit(ability[worker] + side * lean[worker] + ease[item])
     label = np.where(right, truth[item], (truth[item] + rng.integers(1, classes, len(item))) % classes)
     sizes = {"items": items, "workers": workers, "classes": classes}
     return Ballots.of(item, worker, label, **sizes), truth, ability, right.mean()
 
 
 def test_the_share_of_right_answers_is_learned_from_agreement_alone():
-    """Nobody tells the truth; nine of ten such shares lie within the middle nine tenths of the draws (here 5 of 6)."""
+    """Nobody tells the truth; nine of ten such shares lie within nine tenths of the draws (here seven of eight)."""
     held = 0
-    for seed in range(6):
-        ballots, _, _, right = crowd_of(seed, items=100, mean=0.6 + 0.2 * seed)
-        worlds = worlds_of_answers(ballots, 39, None, np.random.default_rng(seed))
-        shares = np.sort((worlds.truth[:, ballots.item] == ballots.label).mean(axis=1))
-        held += shares[1] <= right <= shares[-2]
-    assert held >= 5
+    for seed in range(8):
+        ballots, _, _, right = crowd_of(seed, items=80)
+        worlds = worlds_of_answers(ballots, 19, None, np.random.default_rng(seed))
+        shares = (worlds.truth[:, ballots.item] == ballots.label).mean(axis=1)
+        held += shares.min() <= right <= shares.max()
+    assert held >= 7
 
 
 def test_good_workers_are_known_from_bad_ones():
@@ -44,7 +47,7 @@ def test_truths_are_drawn_as_often_as_they_are_likely():
     share = np.stack([(worlds.truth == c).mean(axis=0) for c in range(3)], axis=1)
     likely = (share > 0.8) & (share < 0.98)
     right = (truth[:, None] == np.arange(3))[likely].mean()
-    assert abs(right - share[likely].mean()) < 0.06
+    assert abs(right - share[likely].mean()) < 0.08
 
 
 def test_gold_and_priors_are_heeded():

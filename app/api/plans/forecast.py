@@ -129,8 +129,8 @@ async def post_forecast(body: ForecastPlanIn, form: Form, database: Database) ->
 def _made(body: ForecastPlanIn, prior: tuple[float, float], budget: float | None) -> Forecast:
     rules, cost = body.rules(), body.costs()
     engine = Engine(rules, budget, float((1 / cost).sum()))
-    work = QUICK * 2 // max(len(rules.labels), 2)  # what an item keeps, and may become, grows with the labels
-    return forecast_plan(engine, cost, prior, Crowd(body.crowd.workers, body.crowd.spread), work=work, seed=rules.seed)
+    crowd = Crowd(body.crowd.workers, body.crowd.spread)
+    return forecast_plan(engine, cost, prior, crowd, work=QUICK, seed=rules.seed)
 
 
 def _shown(body: ForecastPlanIn, found: Forecast) -> ForecastPlanOut:
