@@ -40,6 +40,7 @@ from app.use_cases.chores import Chores
 from app.use_cases.clock import Clock
 from app.use_cases.desk import Desk
 from app.use_cases.fit_answers import Fits
+from app.use_cases.foresight import Foresight
 from app.use_cases.lab import Lab
 from app.use_cases.release_expired import sweep
 from app.use_cases.turns import Turns
@@ -55,7 +56,8 @@ Try it from top to bottom: **create a job**, **add items**, **get the next items
 that you created last. Errors are [RFC 9457](https://www.rfc-editor.org/rfc/rfc9457) problems with a stable `code`.
 """
 
-_BACKGROUND = 2  # connections, and jobs that are refitted at once
+_REFITS = 2  # jobs that are refitted at once
+_BACKGROUND = _REFITS + 1  # connections: the last is for forecasts, which are made one by one
 _ROUNDS_PER_CHORES = 10  # of the sweep: what a crash has left behind need not be found at once
 
 _READING_ORDER = ("plans", "jobs", "items", "workers", "work", "results", "operations", "catalog", "health")
@@ -103,8 +105,9 @@ def create_app(settings: Settings | None = None, clock: Clock = _utc_now) -> Fas
     app.state.turns = Turns()
     # A pool of their own: a refit holds a connection for as long as it takes, and nobody shall wait for that.
     app.state.background = create_engine(settings.database_url, _BACKGROUND)
-    app.state.chores = Chores(app.state.background, clock, app.state.turns, at_once=_BACKGROUND)
     app.state.lab = Lab(create_engine(settings.database_url, 1), clock)
+    app.state.chores = Chores(app.state.background, clock, app.state.turns, at_once=_REFITS)
+    app.state.foresight = Foresight(app.state.background, clock)
     app.state.desk = Desk(app.state.database, clock, app.state.chores)
     problems.install(app)
     docs.install(app)
@@ -148,6 +151,7 @@ async def shut_down(app: FastAPI) -> None:
     await app.state.desk.close()
     await app.state.chores.close()
     await app.state.lab.close()
+    await app.state.foresight.close()
     await app.state.background.dispose()
     await app.state.database.dispose()
 
@@ -170,6 +174,7 @@ async def _sweep_forever(app: FastAPI) -> None:
             if rounds % _ROUNDS_PER_CHORES == 0:
                 await app.state.chores.sweep()
                 app.state.lab.begin()
+                await app.state.foresight.sweep()
         except LOST as error:
             log.warning("sweep failed, will try again", error=str(error))
         except Exception:

@@ -11,6 +11,7 @@ from app.api.cursors import Cursor, Limit, after_job, cursor_of
 from app.api.dependencies import Database, InTurn, JobId, Time
 from app.api.idempotency import REPLAYED, IdempotencyKey, keyed_request, response_of
 from app.api.item_files import Imports
+from app.api.outlooks import forecast_of, plan_of
 from app.api.problems import documented
 from app.api.schemas import ItemCounts, JobChanges, JobIn, JobOut, JobsOut, ModelInForce, ReasonOut
 from app.api.time_limit import take_your_time
@@ -42,9 +43,10 @@ async def post_job(
 ) -> Response:
     """Start here: say which labels there are, what all answers may cost and when an answer is good enough.
 
-    Only `labels` and `budget` are required. Money is exact: give amounts as strings, or as numbers with up to six
-    decimals. The answer's `Location` header is the job's address. With an `Idempotency-Key` the request can be sent
-    again without creating a second job.
+    Only `labels` and `budget` are required. A `plan`, as one under `/v1/plans` offers it, may say the budget and more,
+    and the job's status then tells whether it is kept. Money is exact: give amounts as strings, or as numbers with up
+    to six decimals. The answer's `Location` header is the job's address. With an `Idempotency-Key` the request can be
+    sent again without creating a second job.
     """
     keyed = await keyed_request(request, key, NO_JOB, clock())
     async with database.begin() as connection:
@@ -61,6 +63,7 @@ async def _create(connection: AsyncConnection, body: JobIn, now: datetime) -> Re
         budget=body.budget,
         lease_duration=timedelta(seconds=body.lease_seconds),
         reputation=body.reputation,
+        plan=None if body.plan is None else body.plan.model_dump(mode="json"),
         now=now,
     )
     return Reply(status=201, headers={"Location": f"/v1/jobs/{job.job_id}"}, body=_shown(job).model_dump_json())
@@ -174,4 +177,6 @@ def _shown(job: Job) -> JobOut:
         answers=job.answers,
         items=ItemCounts(open=job.open, resolved=job.resolved, given_up=job.given_up),
         completeness=job.completeness,
+        plan=plan_of(job),
+        forecast=forecast_of(job),
     )

@@ -12,6 +12,7 @@ from app.api.problems import documented
 from app.errors import InvalidInput, JobUnknown, OperationUnknown
 from app.store.operations import Operation, OperationState
 from app.use_cases.chores import Chores, ask_for_refit
+from app.use_cases.foresight import Foresight, ask_for_forecast
 from app.use_cases.read_operations import list_operations, read_operation
 
 router = APIRouter(prefix="/v1/jobs/{job}", tags=["operations"])
@@ -56,9 +57,32 @@ async def post_refit(
     return shown(asked)
 
 
+@router.post(
+    "/forecast",
+    status_code=202,
+    summary="Foretell how the job ends",
+    responses={202: {"headers": LOCATION}, **documented(JobUnknown, InvalidInput)},
+)
+async def post_forecast(
+    job_id: JobId, request: Request, response: Response, database: Database, turns: InTurn, clock: Time
+) -> OperationOut:
+    """Rehearse the rest of the job on what its answers have taught: items resolved, accuracy and cost at the end.
+
+    Each comes with an interval that holds it with a chance of 90 %, and `outcome.curve` tells the same for other
+    budgets. The job's status keeps the latest as `forecast`. One is also made by itself from 20 answers on, and again
+    when the answers have grown by half. Nobody waits for it; the response says where to watch it.
+    """
+    async with turns.of(job_id):
+        asked = await ask_for_forecast(database, job_id, clock())
+    foresight: Foresight = request.app.state.foresight
+    foresight.begin(job_id)
+    response.headers["Location"] = f"/v1/jobs/{job_id}/operations/{asked.operation_id}"
+    return shown(asked)
+
+
 @router.get("/operations", summary="List operations", responses=documented(JobUnknown, InvalidInput))
 async def get_operations(job_id: JobId, database: Database, cursor: Cursor = None, limit: Limit = 100) -> OperationsOut:
-    """See what was done to the job as a whole, newest first: refits that were asked for and those that came due."""
+    """See what was done to the job as a whole, newest first: refits, and forecasts that were asked for."""
     found, following = await list_operations(database, job_id, before=before_number(cursor), most=limit)
     return OperationsOut(
         operations=[shown(one) for one in found], next_cursor=None if following is None else cursor_of(following)

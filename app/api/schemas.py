@@ -15,14 +15,19 @@ from pydantic import (
     Discriminator,
     Field,
     JsonValue,
-    PlainSerializer,
     Tag,
-    WithJsonSchema,
+    ValidationError,
     field_validator,
     model_validator,
 )
 from pydantic_core import PydanticCustomError, to_json
 
+from app.api.offers import SETTLED, ForecastFacts, OutlookOut, PlanIn, PlanSeen
+from app.api.wire import AmountIn as AmountIn  # noqa: PLC0414  told from here, too
+from app.api.wire import AmountOut as AmountOut  # noqa: PLC0414  told from here, too
+from app.api.wire import CostIn as CostIn  # noqa: PLC0414  told from here, too
+from app.api.wire import ReasonOut as ReasonOut  # noqa: PLC0414  told from here, too
+from app.api.wire import Request as Request  # noqa: PLC0414  told from here, too
 from app.domain import AssignmentState, ItemState, JobState
 from app.policy.requirements import AnyRequirement
 from app.policy.rules import Rules
@@ -51,42 +56,25 @@ def _storable(value: JsonValue) -> JsonValue:
     return value
 
 
-def _plain(amount: Decimal) -> Decimal:
-    """Zero is zero, whatever its exponent; no other amount has room for a long one."""
-    return amount or Decimal(0)
-
-
 Json = Annotated[JsonValue, AfterValidator(_storable)]
 
 
-def _amount(**least: int) -> WithJsonSchema:
-    """Decimal's own schema tells nothing of the digits."""
-    text = {"type": "string", "pattern": r"^[0-9]{1,12}(\.[0-9]{1,6})?$"}
-    return WithJsonSchema({"anyOf": [text, {"type": "number", **least, "exclusiveMaximum": 10**12}]}, "validation")
-
-
-AmountIn = Annotated[
-    Decimal,
-    Field(ge=0, max_digits=18, decimal_places=6, allow_inf_nan=False),
-    AfterValidator(_plain),
-    _amount(minimum=0),
-]
-CostIn = Annotated[
-    Decimal, Field(gt=0, max_digits=18, decimal_places=6, allow_inf_nan=False), _amount(exclusiveMinimum=0)
-]
-AmountOut = Annotated[Decimal, PlainSerializer(lambda amount: f"{amount:f}", return_type=str)]
-
-
-class Request(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
-
-class ReasonOut(BaseModel):
-    code: Annotated[str, Field(description="For machines")]
-    message: Annotated[str, Field(description="For people")]
-
-
 # --- jobs
+
+
+# A job has a budget, or a plan that has one.
+_BUDGET_OR_PLAN: dict[str, Any] = {
+    "required": ["labels"],
+    "anyOf": [
+        {"required": ["budget"]},
+        {
+            "required": ["plan"],
+            "properties": {
+                "plan": {"type": "object", "required": ["budget"], "properties": {"budget": {"not": {"type": "null"}}}}
+            },
+        },
+    ],
+}
 
 
 class JobIn(Rules):
@@ -109,7 +97,8 @@ class JobIn(Rules):
                     "lease_seconds": 600,
                     "seed": 7,
                 }
-            ]
+            ],
+            **_BUDGET_OR_PLAN,
         }
     )
 
@@ -119,6 +108,10 @@ class JobIn(Rules):
         int, Field(ge=1, le=30 * 24 * 3600, description="How long a worker may hold an item before others get it")
     ] = 600
 
+    plan: Annotated[
+        PlanIn | None,
+        Field(description="What a plan offered: it settles what this job leaves out, and the job is held to it"),
+    ] = None
     reputation: Annotated[
         UUID | None,
         Field(
@@ -126,6 +119,19 @@ class JobIn(Rules):
             "have there"
         ),
     ] = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _settled_by_its_plan(cls, body: Any) -> Any:  # noqa: ANN401  whatever was sent
+        """What the plan says and the job does not; a plan that cannot be read is an error of its own."""
+        if not isinstance(body, dict) or not isinstance(body.get("plan"), dict):
+            return body
+        try:
+            plan = PlanIn.model_validate(body["plan"])
+        except ValidationError:
+            return {"budget": None} | body
+        said = {name: getattr(plan, name) for name in SETTLED if getattr(plan, name) is not None}
+        return said | body
 
     def rules(self) -> Rules:
         return Rules(**{name: getattr(self, name) for name in Rules.model_fields})
@@ -207,6 +213,13 @@ class JobNames(BaseModel):
     name: str | None
 
 
+class ForecastSeen(OutlookOut, ForecastFacts):
+    """Where the job is going, as it was last foretold."""
+
+    made_at: datetime
+    at_answers: Annotated[int, Field(description="Answers that the job had then")]
+
+
 class JobOut(Rules, JobNames):  # in this order, so that the names come first on the wire
     """A job and how it stands."""
 
@@ -223,6 +236,14 @@ class JobOut(Rules, JobNames):  # in this order, so that the names come first on
     answers: int
     items: ItemCounts
     completeness: Annotated[float, Field(ge=0, le=1, description="Mean expected completeness of the items")]
+    plan: Annotated[PlanSeen | None, Field(description="The plan that the job was made from, and whether it is kept")]
+    forecast: Annotated[
+        ForecastSeen | None,
+        Field(
+            description="Where the job is going; made by itself from 20 answers on, and again when they have grown by "
+            "half, or by POST /v1/jobs/{job}/forecast; null: not yet"
+        ),
+    ]
 
 
 class JobsOut(BaseModel):

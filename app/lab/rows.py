@@ -11,7 +11,7 @@ class Rows:
     def __init__(self, state: State) -> None:
         self._votes = state.votes.copy()  # (items, classes)
         self._evidence = state.evidence.copy()  # (items, *)
-        self._ragged = False
+        self._ragged = bool(np.isnan(state.evidence).any())
 
     def all(self) -> State:
         """Every item's row."""

@@ -82,9 +82,14 @@ def ballots_of(history: History) -> Ballots:
     )
 
 
+async def hold_still(connection: AsyncConnection) -> None:
+    """From here on the transaction reads everything as of one moment, and writes nothing."""
+    await connection.execute(_ONE_MOMENT)
+
+
 async def read_history(connection: AsyncConnection, job_id: UUID) -> History:
     async with connection.begin():
-        await connection.execute(_ONE_MOMENT)
+        await hold_still(connection)
         job = await load_job(connection, job_id)
         crowd = await fetch(connection, _CROWD, job_id)
         return History(

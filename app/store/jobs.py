@@ -44,6 +44,8 @@ class Job:
     recounts: int = 0
     blocks: int = 0
     reputation: UUID | None = None
+    plan: dict[str, Any] | None = None
+    forecast: dict[str, Any] | None = None
     created_at: datetime
 
     @property
@@ -109,6 +111,7 @@ async def insert_job(connection: AsyncConnection, new: Job) -> None:
         "budget": new.budget,
         "stage_choice": new.stage_choice,
         "reputation": new.reputation,
+        "plan": new.plan,
         "created_at": new.created_at,
     }
     await connection.execute(insert(job).values(settings | _ledger(new)))
@@ -150,6 +153,10 @@ async def save_stage(connection: AsyncConnection, changed: Job) -> None:
     await connection.execute(
         update(job).where(job.c.job_id == changed.job_id).values(stage_choice=changed.stage_choice)
     )
+
+
+async def save_forecast(connection: AsyncConnection, job_id: UUID, forecast: dict[str, Any]) -> None:
+    await connection.execute(update(job).where(job.c.job_id == job_id).values(forecast=forecast))
 
 
 async def set_paused(connection: AsyncConnection, job_id: UUID, *, paused: bool) -> None:

@@ -30,6 +30,12 @@ _JOBS_IN_NEED = text("""
     SELECT job_id FROM operation WHERE state IN ('waiting', 'running') AND kind = 'refit'
     UNION SELECT job_id FROM job WHERE answers >= refit_at
     UNION SELECT job_id FROM worker WHERE recount""")
+# A forecast is made once there are answers to learn from, and again when they have grown by half.
+_JOBS_TO_FORETELL = text("""
+    SELECT job_id FROM operation WHERE state IN ('waiting', 'running') AND kind = 'forecast'
+    UNION SELECT job_id FROM job
+    WHERE answers >= 20 AND items > resolved + given_up AND NOT paused
+        AND answers >= 1.5 * coalesce((forecast ->> 'at_answers')::bigint, 0)""")
 _TRY_TO_BE_ALONE = text("SELECT pg_try_advisory_lock(hashtextextended(:name, 0))")
 _NO_LONGER_ALONE = text("SELECT pg_advisory_unlock(hashtextextended(:name, 0))")
 
@@ -75,6 +81,11 @@ async def jobs_with_unfinished(connection: AsyncConnection, kind: str) -> list[U
 async def jobs_in_need(connection: AsyncConnection) -> list[UUID]:
     """Jobs with work left that nobody waits for: refits that were asked for or are due, votes to be counted again."""
     return list(await connection.scalars(_JOBS_IN_NEED))
+
+
+async def jobs_to_foretell(connection: AsyncConnection) -> list[UUID]:
+    """Jobs whose forecast was asked for, or is missing or old."""
+    return list(await connection.scalars(_JOBS_TO_FORETELL))
 
 
 async def try_to_be_alone(connection: AsyncConnection, job_id: UUID, work: str) -> bool:

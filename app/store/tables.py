@@ -67,6 +67,8 @@ job = Table(
     Column("recounts", BigInteger, nullable=False, server_default=ZERO),  # how often votes were removed or put back
     Column("blocks", BigInteger, nullable=False, server_default=ZERO),  # how many workers the test has blocked
     Column("reputation", Uuid),  # the job that skills were brought from
+    Column("plan", JSONB(none_as_null=True)),  # that the job was made from, with what it promised
+    Column("forecast", JSONB(none_as_null=True)),  # the latest: a few numbers, for they are loaded with the row
     Column("created_at", DateTime(timezone=True), nullable=False),
     CheckConstraint("budget >= 0 AND budget < 'Infinity'", name="budget_is_an_amount"),
     CheckConstraint("spent >= 0 AND reserved >= 0", name="money_is_not_negative"),

@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
+from typing import Any
 from uuid import UUID
 
 import structlog
@@ -158,16 +159,19 @@ async def ask_for_refit(database: AsyncEngine, job_id: UUID, now: datetime) -> O
     """Write down that a refit is wanted; one that waits already will do."""
     async with database.begin() as connection:
         job = await lock_job(connection, job_id)
-        return await waiting_operation(connection, job_id, REFIT) or await _insert(connection, job, now)
+        return await waiting_operation(connection, job_id, REFIT) or await note(connection, job, REFIT, now)
 
 
 async def _note_refit(connection: AsyncConnection, job_id: UUID, now: datetime) -> Operation:
     async with connection.begin():
-        return await _insert(connection, await lock_job(connection, job_id), now)
+        return await note(connection, await lock_job(connection, job_id), REFIT, now)
 
 
-async def _insert(connection: AsyncConnection, job: Job, now: datetime) -> Operation:
-    new = Operation(operation_id=job.operations + 1, kind=REFIT, created_at=now)
+async def note(
+    connection: AsyncConnection, job: Job, kind: str, now: datetime, outcome: dict[str, Any] | None = None
+) -> Operation:
+    """Write down an operation of a job that this transaction has locked."""
+    new = Operation(operation_id=job.operations + 1, kind=kind, outcome=outcome, created_at=now)
     await insert_operation(connection, job.job_id, new)
     await save_ledger(connection, replace(job, operations=new.operation_id))
     return new

@@ -3,6 +3,7 @@
 from dataclasses import replace
 from datetime import datetime, timedelta
 from decimal import Decimal
+from typing import Any
 from uuid import UUID
 
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -13,7 +14,7 @@ from app.store.jobs import Job, insert_job, lock_job
 from app.store.workers import carry_skills
 
 
-async def create_job(
+async def create_job(  # noqa: PLR0913  a job is what it is made of
     connection: AsyncConnection,
     *,
     job_id: UUID,
@@ -22,6 +23,7 @@ async def create_job(
     budget: Decimal | None,
     lease_duration: timedelta,
     reputation: UUID | None = None,
+    plan: dict[str, Any] | None = None,
     now: datetime,
 ) -> Job:
     """With `reputation`, workers begin with the skill that they have in that job, and its model in the same stage."""
@@ -32,6 +34,7 @@ async def create_job(
         budget=budget,
         lease_duration=lease_duration,
         refit_at=rules.first_refit,
+        plan=plan,
         created_at=now,
     )
     if reputation is None:

@@ -21,9 +21,9 @@ from app.lab.runs import Runs
 from app.policy.rules import Rules
 from app.store.database import is_lost
 from app.store.history import History, ballots_of, read_history
-from app.store.jobs import Job, lock_job, save_ledger
-from app.store.operations import Operation, first_unfinished, insert_operation, jobs_with_unfinished
-from app.use_cases.chores import alone, save_shown
+from app.store.jobs import Job, lock_job
+from app.store.operations import Operation, first_unfinished, jobs_with_unfinished
+from app.use_cases.chores import alone, note, save_shown
 from app.use_cases.clock import Clock
 from app.use_cases.workshop import Workshop
 
@@ -167,12 +167,7 @@ async def ask_for_replay(database: AsyncEngine, job_id: UUID, asked: ReplayAsked
     async with database.begin() as connection:
         job = await lock_job(connection, job_id)
         _refuse_what_takes_too_long(job, asked)
-        wanted = Operation(
-            operation_id=job.operations + 1, kind=REPLAY, outcome={"asked": asdict(asked)}, created_at=now
-        )
-        await insert_operation(connection, job_id, wanted)
-        await save_ledger(connection, replace(job, operations=wanted.operation_id))
-    return wanted
+        return await note(connection, job, REPLAY, now, {"asked": asdict(asked)})
 
 
 def _refuse_what_takes_too_long(job: Job, asked: ReplayAsked) -> None:

@@ -22,7 +22,7 @@ async def test_every_kind_is_told_and_the_cheapest_comes_first(planned):
     assert {kind["kind"] for kind in plan["kinds"]} == KINDS
     first = plan["kinds"][0]
     assert plan["cheapest"] == plan["reason"]["code"] == first["kind"] == "posterior"
-    assert plan["job"]["requirement"] == first["requirement"] == {"kind": "posterior", "min_probability": 0.942}
+    assert plan["offer"]["requirement"] == first["requirement"] == {"kind": "posterior", "min_probability": 0.942}
     assert first["accuracy"] >= 0.95
     assert first["labels_per_resolved"] == pytest.approx(first["labels_per_item"] / first["resolved"])
     assert Decimal(first["money"]) == pytest.approx(Decimal(first["labels_per_item"] * 50), abs=Decimal("0.001"))
@@ -39,7 +39,8 @@ async def test_a_job_takes_what_was_planned(client, planned, limits):
     """Every kind, under the same limits; pasted as it stands."""
     plan = (await planned(accuracy=0.85, cost="0.3", **limits)).json()
     for kind in plan["kinds"]:
-        body = plan["job"] | {"labels": ["cat", "dog"], "budget": "10", "requirement": kind["requirement"]}
+        offer = plan["offer"] | {"requirement": kind["requirement"]}
+        body = {"labels": ["cat", "dog"], "budget": "10", "plan": offer}
         created = await client.post("/v1/jobs", json=body)
         assert created.status_code == 201, (kind, created.text)
         assert created.json()["requirement"] == kind["requirement"]
@@ -49,7 +50,7 @@ async def test_an_item_of_such_a_job_closes_where_the_plan_says(planned, new_job
     """A plan for `count` of so many labels is a job of so many labels per item."""
     plan = (await planned(accuracy=0.85, max_labels=9)).json()
     count = next(kind for kind in plan["kinds"] if kind["kind"] == "count")
-    job = await new_job(items=1, **(plan["job"] | {"requirement": count["requirement"]}))
+    job = await new_job(items=1, plan=plan["offer"], requirement=count["requirement"], max_labels=9)
     for number in range(count["requirement"]["labels"]):
         assert (await job.results())[0]["state"] == "open"
         assert (await job.answer("i1", f"w{number}", "cat")).status_code == 200

@@ -2,8 +2,8 @@
 
 from fastapi import APIRouter
 
-from app.api.plans import accuracy_cost, fitness, requirement, split
+from app.api.plans import accuracy_cost, fitness, forecast, requirement, split
 
 router = APIRouter(prefix="/v1/plans", tags=["plans"])
-for plan in (accuracy_cost, fitness, requirement, split):
+for plan in (accuracy_cost, fitness, forecast, requirement, split):
     router.include_router(plan.router)

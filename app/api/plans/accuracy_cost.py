@@ -8,6 +8,7 @@ import numpy as np
 from fastapi import APIRouter, Response
 
 from app.api.dependencies import Database
+from app.api.offers import PlanOut, PromiseOut, profit_offer
 from app.api.plans.accuracy_cost_schemas import (
     AccuracyCostIn,
     AccuracyCostOut,
@@ -20,9 +21,9 @@ from app.api.plans.accuracy_cost_schemas import (
     ToWin,
 )
 from app.api.plans.forms import Form, in_form, plan_at
-from app.api.plans.money import money
 from app.api.plans.priors import explained_prior
 from app.api.schemas import ReasonOut
+from app.api.wire import money
 from app.errors import FieldError, InvalidInput
 from app.plots.accuracy_cost import Seen, accuracy_cost_picture
 from app.policy.belief import Mask
@@ -35,7 +36,8 @@ from app.policy.planning.accuracy_cost import (
     majority_of,
     statuses,
 )
-from app.policy.planning.value_functions import Step
+from app.policy.planning.value_functions import Linear, Step
+from app.policy.requirements import Profit
 
 router = APIRouter()
 
@@ -71,9 +73,24 @@ async def post_accuracy_cost(body: AccuracyCostIn, database: Database, form: For
             for answers, accuracy in zip(odd, majority_of(known.prior, odd), strict=True)
         ],
         chosen=choice and _chosen(body, curve, choice),
+        offer=choice and _offer(body, curve, choice),
     )
     seen = Seen(curve, float(body.cost), odd, majority_of(known.prior, odd), None if choice is None else choice.point)
     return await in_form(form, plan, accuracy_cost_picture(seen))
+
+
+def _offer(body: AccuracyCostIn, curve: Curve, choice: _Choice) -> PlanOut | None:
+    """The strategy as a requirement; None where it asks nobody."""
+    if not curve.answers[choice.point]:
+        return None
+    expected, loss = _point(body, curve, choice.point), choice.loss * float(body.cost)
+    value = body.value.value if isinstance(body.value, Linear) else loss
+    stakes = Profit(value=value, loss=loss, prior=(curve.prior.a, curve.prior.b))
+    promise = PromiseOut(
+        cost_per_item=expected.cost, labels_per_item=expected.answers, accuracy=expected.accuracy, resolved=None
+    )
+    offer = profit_offer("accuracy-cost", stakes, body.max_workers, promise)
+    return offer if body.budget is None else offer.model_copy(update={"budget": body.budget})
 
 
 def _choice(body: AccuracyCostIn, curve: Curve) -> _Choice | None:

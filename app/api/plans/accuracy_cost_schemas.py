@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
 
+from app.api.offers import Offer
 from app.api.plans.priors import PriorIn, PriorOut
 from app.api.schemas import AmountIn, AmountOut, CostIn, ReasonOut, Request
 from app.policy.planning.value_functions import AnyValue
@@ -129,3 +130,4 @@ class AccuracyCostOut(BaseModel):
     points: Annotated[list[Point], Field(description="Every strategy that is best at some loss; the first asks nobody")]
     fixed: Annotated[list[Fixed], Field(description="For comparison")]
     chosen: Annotated[Chosen | None, Field(description="null where nothing was wished for")]
+    offer: Offer

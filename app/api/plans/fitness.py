@@ -7,15 +7,17 @@ from typing import Literal
 from fastapi import APIRouter, Response
 
 from app.api.dependencies import Database
+from app.api.offers import PlanOut, PromiseOut, profit_offer
 from app.api.plans.fitness_schemas import FitnessIn, FitnessOut, Step, WayOut
 from app.api.plans.forms import Form, in_form, plan_at
-from app.api.plans.money import money
 from app.api.plans.priors import explained_prior
 from app.api.schemas import ReasonOut
+from app.api.wire import money
 from app.plots.fitness import Stakes, fitness_picture
 from app.policy.planning.cost_sensitive import Prior
 from app.policy.planning.courses import ACCEPT, ASK, REFER, Expert
 from app.policy.planning.fitness import Market, Model, Visit, Way, best_way, visits, ways
+from app.policy.requirements import Profit
 
 router = APIRouter()
 
@@ -56,8 +58,21 @@ async def post_fitness(body: FitnessIn, database: Database, form: Form) -> Respo
         least_value=_least_value(body, crowd),
         ways=[_shown(body, way) for way in found],
         steps=[_step(at) for at in visits(market, best, stakes.loss)] if pays and best.answers[0] > 0 else [],
+        offer=_offer(body, known.prior, best) if pays else None,
     )
     return await in_form(form, plan, fitness_picture(market, stakes))
+
+
+def _offer(body: FitnessIn, prior: Prior, best: Way) -> PlanOut | None:
+    """Where the crowd alone is best; no job asks a model or an expert by a strategy like these."""
+    if best.name != "crowd":
+        return None
+    stakes = Profit(value=float(body.value), loss=float(body.loss), prior=(prior.a, prior.b))
+    expected = _shown(body, best)
+    promise = PromiseOut(
+        cost_per_item=expected.cost, labels_per_item=expected.answers, accuracy=expected.accuracy, resolved=None
+    )
+    return profit_offer("fitness", stakes, body.max_workers, promise)
 
 
 def _stakes(body: FitnessIn) -> Stakes:

@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from app.api.offers import Offer
 from app.api.plans.accuracy_cost_schemas import MOST_WORKERS
 from app.api.plans.priors import PriorIn, PriorOut
 from app.api.schemas import AmountIn, AmountOut, CostIn, ReasonOut, Request
@@ -88,3 +89,4 @@ class FitnessOut(BaseModel):
     steps: Annotated[
         list[Step], Field(description="How to go about the best way, where the crowd has a part in it; else empty")
     ]
+    offer: Offer

@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from app.api.dependencies import Database
+from app.api.offers import Offer, PlanOut, PromiseOut
 from app.api.plans.forms import Form, in_form, plan_at
 from app.api.plans.priors import KnownPrior, PriorIn, PriorOut, explained_prior
 from app.api.schemas import AmountOut, CostIn, ReasonOut, Request
@@ -96,11 +97,8 @@ class RequirementPlan(BaseModel):
     prior: PriorOut
     cheapest: str
     reason: ReasonOut
-    job: Annotated[
-        dict[str, Any],
-        Field(description="The cheapest for `POST /v1/jobs`; add `labels` and `budget`"),
-    ]
     kinds: list[KindOut]
+    offer: Offer
 
 
 @plan_at(router, "/requirement", summary="Find the cheapest requirement for an accuracy", shows=RequirementPlan)
@@ -143,15 +141,28 @@ def _plan(given: RequirementIn, known: KnownPrior, found: Sequence[Choice]) -> R
         prior=known.shown(),
         cheapest=first.kind,
         reason=_reason(kinds),
-        job={
-            "requirement": first.requirement,
-            "worker_model": {"kind": "anonymous"},
-            "aggregation": {"kind": "majority"},
-            "min_labels": given.min_labels,
-            "max_labels": given.max_labels,
-            "max_votes_per_label": given.max_votes_per_label,
-        },
         kinds=kinds,
+        offer=_offer(given, found[0]),
+    )
+
+
+def _offer(given: RequirementIn, choice: Choice) -> PlanOut | None:
+    if choice.best is None:
+        return None
+    expected = choice.best.outlook
+    promise = PromiseOut(
+        cost_per_item=_money(expected.labels, 1, given.cost),
+        labels_per_item=expected.labels,
+        accuracy=expected.accuracy,
+        resolved=expected.resolved,
+    )
+    return PlanOut.by_votes(
+        "requirement",
+        promise,
+        requirement=choice.best.requirement,
+        min_labels=given.min_labels,
+        max_labels=given.max_labels,
+        max_votes_per_label=given.max_votes_per_label or given.max_labels,
     )
 
 

@@ -7,6 +7,7 @@ from decimal import ROUND_CEILING, Decimal
 
 from fastapi import APIRouter, Response
 
+from app.api.offers import PlanOut, PromiseOut
 from app.api.plans.forms import Form, in_form, plan_at
 from app.api.plans.split_schemas import (
     MOST_DIFFERENT,
@@ -23,6 +24,7 @@ from app.api.plans.split_schemas import (
 from app.api.schemas import ReasonOut
 from app.errors import FieldError, InvalidInput
 from app.plots.split import Curves, Mark, painted
+from app.policy.allocation import CrowdBudget, RoundRobin
 from app.policy.planning.crowdbudget import budget_of_theorem_1, theorem_1, theorem_4
 from app.policy.planning.split import (
     SMALLEST_AMOUNT,
@@ -36,12 +38,15 @@ from app.policy.planning.split import (
     evenly,
     merged,
 )
+from app.policy.requirements import Count
 
 router = APIRouter()
 
 _POINTS = 24  # of the curve
 _BEYOND = 2  # times the budget: where the curve ends
 _SAME = 1e-9  # expected errors that differ by less are equal
+_RUN_BY_JOBS = {"crowdbudget": CrowdBudget(), "uniform": RoundRobin()}
+_MOST_LABELS = 10_000  # of an item of a job
 _SPLITTERS: dict[str, Splitter] = {"uniform": evenly, "crowdbudget": by_crowdbudget, "better": by_worth}
 
 
@@ -76,17 +81,36 @@ def _planned(given: SplitIn, groups: Sequence[Group]) -> SplitPlan:
     items = sum(group.items for group in groups)
     least = errors_at_least(given.budget, kinds)
     take = min(splits, key=lambda name: round(splits[name].expected_errors / items / _SAME))
+    shown = {name: _shown(split, given, items) for name, split in splits.items()}
     return SplitPlan(
         items=items,
         budget=given.budget,
         take=take,
         reason=_reason(take, splits, items, least, alike=len({group.accuracy for group in groups}) == 1),
-        **{name: _shown(split, given, items) for name, split in splits.items()},
+        **shown,
         no_split_below=least,
         guarantees=_guarantees(given, kinds, items),
         wanted=_wanted(given.wanted, kinds, items) if given.wanted else None,
         curve=[_point(given.budget * _BEYOND * step / _POINTS, kinds) for step in range(1, _POINTS + 1)],
+        offer=_offer(given.budget, shown, items),
     )
+
+
+def _offer(budget: Decimal, shown: dict[str, SplitOut], items: int) -> PlanOut | None:
+    """What a job can do by itself: as CrowdBudget, or in turns; whichever expects fewer errors."""
+    take = min(_RUN_BY_JOBS, key=lambda name: shown[name].expected_errors)
+    split = shown[take]
+    portions = [portion for group in split.groups for portion in group.portions]
+    most = max(portion.answers for portion in portions)
+    if not 1 <= most <= _MOST_LABELS:
+        return None
+    promise = PromiseOut(
+        cost_per_item=(split.spent / items).quantize(SMALLEST_AMOUNT),
+        labels_per_item=sum(portion.answers * portion.items for portion in portions) / items,
+        accuracy=1 - split.error_rate,
+    )
+    limits = {"requirement": Count(labels=most), "max_votes_per_label": most, "budget": budget}
+    return PlanOut.by_votes("split", promise, allocation=_RUN_BY_JOBS[take], **limits)
 
 
 def _shown(split: Split, given: SplitIn, items: int) -> SplitOut:

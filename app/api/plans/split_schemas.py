@@ -6,6 +6,7 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
 
+from app.api.offers import Offer
 from app.api.schemas import AmountOut, CostIn, ReasonOut, Request
 from app.policy.planning.split import Group
 
@@ -178,3 +179,4 @@ class SplitPlan(BaseModel):
     guarantees: Guarantees
     wanted: WantedOut | None
     curve: Annotated[list[CurvePoint], Field(description="Expected errors by budget")]
+    offer: Offer

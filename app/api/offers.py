@@ -1,0 +1,156 @@
+"""What a plan offers to make a job from, and what a job that was made from it is held to."""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, Field, model_validator
+from pydantic_core import PydanticCustomError
+
+from app.api.wire import AmountIn, AmountOut, ReasonOut, Request
+from app.policy.aggregation import AnyAggregation, Majority
+from app.policy.allocation import AnyAllocation
+from app.policy.requirements import AnyRequirement, Profit
+from app.policy.workers import Anonymous, AnyWorkerModel
+
+PlanKind = Literal["accuracy-cost", "split", "fitness", "forecast", "requirement"]
+Share = Annotated[float, Field(ge=0, le=1)]
+Labels = Annotated[int, Field(ge=1, le=10_000)]
+
+# What a plan settles of a job, unless the job says it itself.
+SETTLED = (
+    "requirement",
+    "allocation",
+    "worker_model",
+    "aggregation",
+    "budget",
+    "min_labels",
+    "max_labels",
+    "max_votes_per_label",
+)
+
+
+class PromiseIn(Request):
+    """What the plan leads to expect. A job that was made from it is compared with this."""
+
+    cost_per_item: Annotated[AmountIn | None, Field(description="What the job costs, per item")] = None
+    labels_per_item: Annotated[float | None, Field(ge=0, le=10_000, description="Answers per item")] = None
+    accuracy: Annotated[Share | None, Field(description="The share of resolved items that are right")] = None
+    resolved: Annotated[Share | None, Field(description="The share of items that get a label")] = None
+
+    @model_validator(mode="after")
+    def _promises_something(self) -> "PromiseIn":
+        if not any(getattr(self, name) is not None for name in type(self).model_fields):
+            names = ", ".join(type(self).model_fields)
+            raise PydanticCustomError("no_promise", "Must have at least one of {names}", {"names": names})
+        return self
+
+
+class PlanIn(Request):
+    """A plan as its endpoint offered it. What it settles is taken for the job unless the job says it itself."""
+
+    kind: Annotated[PlanKind, Field(description="Which plan it was")]
+    requirement: AnyRequirement | None = None
+    allocation: AnyAllocation | None = None
+    worker_model: AnyWorkerModel | None = None
+    aggregation: AnyAggregation | None = None
+    budget: Annotated[AmountIn | None, Field(description="null: the plan does not say")] = None
+    min_labels: Labels | None = None
+    max_labels: Labels | None = None
+    max_votes_per_label: Labels | None = None
+    promise: PromiseIn
+
+
+class PromiseOut(BaseModel):
+    cost_per_item: AmountOut | None = None
+    labels_per_item: float | None = None
+    accuracy: float | None = None
+    resolved: float | None = None
+
+
+class PlanOut(BaseModel):
+    """What a job can be made from: send it as `plan` of `POST /v1/jobs`."""
+
+    kind: PlanKind
+    requirement: AnyRequirement | None = None
+    allocation: AnyAllocation | None = None
+    worker_model: AnyWorkerModel | None = None
+    aggregation: AnyAggregation | None = None
+    budget: AmountOut | None = None
+    min_labels: int | None = None
+    max_labels: int | None = None
+    max_votes_per_label: int | None = None
+    promise: PromiseOut
+
+    @classmethod
+    def by_votes(cls, kind: PlanKind, promise: PromiseOut, **settled: Any) -> "PlanOut":  # noqa: ANN401  its own fields
+        """Of a plan that goes by votes alone: so does the job."""
+        return cls(kind=kind, worker_model=Anonymous(), aggregation=Majority(), promise=promise, **settled)
+
+
+Offer = Annotated[
+    PlanOut | None, Field(description="Send it as `plan` of `POST /v1/jobs`, with `labels`; null: no job does this")
+]
+
+
+def profit_offer(kind: PlanKind, stakes: Profit, most_answers: int, promise: PromiseOut) -> PlanOut:
+    """A job that asks about an item for as long as the next answer saves more than it costs."""
+    limits = {"max_labels": most_answers, "max_votes_per_label": most_answers}
+    return PlanOut.by_votes(kind, promise, requirement=stakes, **limits)
+
+
+class SoFarOut(BaseModel):
+    """How the job stands, in the units of a promise."""
+
+    cost_per_item: AmountOut | None
+    cost_per_resolved_item: AmountOut | None
+    labels_per_item: float | None
+    resolved: Annotated[float, Field(description="The share of items that have a label")]
+    completeness: float
+
+
+class ComparedOut(ReasonOut):
+    """`on-track`, `dearer`, `cheaper`, `more-labels`, `fewer-resolved`, `less-accurate` or `too-early`."""
+
+    basis: Annotated[
+        Literal["end", "forecast", "projection", "nothing"],
+        Field(description="What was held to the promise: the end, the forecast, or what was spent for what is done"),
+    ]
+
+
+class PlanSeen(PlanOut):
+    """The plan that a job was made from, and whether the job keeps it."""
+
+    so_far: SoFarOut
+    compared: ComparedOut
+
+
+class RangeOut(BaseModel):
+    expected: float
+    low: Annotated[float, Field(description="The interval holds the outcome with a chance of `level`")]
+    high: float
+
+
+class CostRangeOut(BaseModel):
+    expected: AmountOut
+    low: AmountOut
+    high: AmountOut
+
+
+class OutlookOut(BaseModel):
+    """Where a job ends that may spend up to `budget`."""
+
+    budget: Annotated[AmountOut | None, Field(description="null: as much as it takes")]
+    resolved: Annotated[RangeOut, Field(description="Items that get a label")]
+    given_up: RangeOut
+    open: Annotated[RangeOut, Field(description="Items for which the money, or the crowd, does not last")]
+    labels: RangeOut
+    cost: CostRangeOut
+    accuracy: Annotated[
+        RangeOut | None, Field(description="The share of resolved items that are right; null: perhaps none is resolved")
+    ]
+
+
+class ForecastFacts(BaseModel):
+    level: Annotated[float, Field(description="Of the intervals")]
+    items: int
+    runs: Annotated[int, Field(description="How often the job was rehearsed")]
+    sample: Annotated[int, Field(description="Items that were rehearsed and stand for all")]

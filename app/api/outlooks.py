@@ -1,0 +1,70 @@
+"""Forecasts, and plans that are held to them, as they are shown."""
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
+
+from app.api.offers import ComparedOut, CostRangeOut, OutlookOut, PlanSeen, RangeOut, SoFarOut
+from app.api.schemas import ForecastSeen
+from app.api.wire import money
+from app.lab.forecast import Outlook
+from app.policy.planning.promise import Expected, Interval, Promise, SoFar, compare
+from app.store.jobs import Job
+
+
+def outlook_out(outlook: Outlook) -> OutlookOut:
+    return _shown(asdict(outlook))
+
+
+def forecast_of(job: Job) -> ForecastSeen | None:
+    """What is kept of the latest forecast."""
+    if job.forecast is None:
+        return None
+    facts = {name: job.forecast[name] for name in ("made_at", "at_answers", "level", "items", "runs", "sample")}
+    return ForecastSeen(**dict(_shown(job.forecast)), **facts)
+
+
+def plan_of(job: Job) -> PlanSeen | None:
+    """The plan as it was given, how the job stands in its units, and whether it is kept."""
+    if job.plan is None:
+        return None
+    promised = {name: value if value is None else float(value) for name, value in job.plan["promise"].items()}
+    so_far = SoFar(job.items, job.resolved, job.given_up, job.answers, float(job.spent), job.completeness)
+    found = compare(Promise(**promised), so_far, _expected(job))
+    return PlanSeen(
+        **job.plan,
+        so_far=_so_far(job),
+        compared=ComparedOut(basis=found.basis, **found.reason.as_json()),
+    )
+
+
+def _so_far(job: Job) -> SoFarOut:
+    return SoFarOut(
+        cost_per_item=money(job.spent / job.items) if job.items else None,
+        cost_per_resolved_item=money(job.spent / job.resolved) if job.resolved else None,
+        labels_per_item=job.answers / job.items if job.items else None,
+        resolved=job.resolved / job.items if job.items else 0.0,
+        completeness=job.completeness,
+    )
+
+
+def _expected(job: Job) -> Expected | None:
+    """The forecast in the units of a promise: per item, and as shares."""
+    if job.forecast is None or not job.forecast["items"]:
+        return None
+    items, accuracy = job.forecast["items"], job.forecast["accuracy"]
+    cost, labels, resolved = (_interval(job.forecast[name], items) for name in ("cost", "labels", "resolved"))
+    return Expected(cost, labels, resolved, None if accuracy is None else _interval(accuracy, 1))
+
+
+def _interval(of: Mapping[str, float], unit: int) -> Interval:
+    return Interval(of["low"] / unit, of["high"] / unit)
+
+
+def _shown(outlook: Mapping[str, Any]) -> OutlookOut:
+    return OutlookOut(
+        budget=None if outlook["budget"] is None else money(outlook["budget"]),
+        cost=CostRangeOut(**{name: money(value) for name, value in outlook["cost"].items()}),
+        accuracy=None if outlook["accuracy"] is None else RangeOut(**outlook["accuracy"]),
+        **{name: RangeOut(**outlook[name]) for name in ("resolved", "given_up", "open", "labels")},
+    )

@@ -1,0 +1,204 @@
+"""Tell how a job will end before it does: so many rehearsals, and the interval in which nine of ten ends lie."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from app.lab.prospects import Worlds, worlds_of_answers, worlds_of_prior
+from app.lab.rehearsal import Rehearsal, Standing, Tally
+from app.policy.belief import Array, Facts
+from app.policy.engine import Engine
+
+LEVEL = 0.9
+QUICK = 8_000  # rows, items times runs: about two seconds
+THOROUGH = 32_000
+_RUNS, _FEW_RUNS = 39, 19
+_FEWEST_ITEMS = 200  # of a sample, below which it is better to rehearse less often
+_MOST_LABELS = 40.0  # further answers per item of a rehearsal
+_POINTS = 20
+_MOST_SKILLS = 2_000_000  # numbers, of all workers in all runs: a larger crowd is rehearsed as one of this size
+_FEWEST_WORKERS = 20
+
+
+@dataclass(frozen=True)
+class Range:
+    """What is expected, and the interval that holds the outcome with a chance of 90 %."""
+
+    expected: float
+    low: float
+    high: float
+
+    @classmethod
+    def of(cls, draws: Array) -> "Range":
+        """From 20 k - 1 equally likely outcomes: the next one lies between the k-th from either end with .9 exactly.
+
+        With n draws it is as likely in each of the n + 1 gaps between them, whatever their distribution (Wilks 1941).
+        Where the mean lies outside, the interval is stretched to it.
+
+        >>> Range.of(np.arange(19.0)), Range.of(np.arange(39.0)).low
+        (Range(expected=9.0, low=0.0, high=18.0), 1.0)
+        """
+        k = (len(draws) + 1) // 20
+        ordered, mean = np.sort(draws), float(draws.mean())
+        return cls(mean, min(float(ordered[k - 1]), mean), max(float(ordered[-k]), mean))
+
+
+@dataclass(frozen=True)
+class Outlook:
+    """Where a job ends that may spend up to `budget`; None: as much as it takes."""
+
+    budget: float | None
+    resolved: Range
+    given_up: Range
+    open: Range
+    labels: Range
+    cost: Range
+    accuracy: Range | None  # of resolved items that are right; None where no run resolves any
+
+
+@dataclass(frozen=True)
+class Forecast:
+    end: Outlook
+    curve: tuple[Outlook, ...]  # by growing budget
+    items: int
+    runs: int
+    sample: int  # items that were rehearsed and stand for all
+
+
+@dataclass(frozen=True)
+class Totals:
+    """The whole job, of which a sample is rehearsed, as it stands."""
+
+    items: int
+    resolved: int = 0
+    given_up: int = 0
+    answers: int = 0
+    spent: float = 0.0
+
+    @property
+    def open(self) -> int:
+        return self.items - self.resolved - self.given_up
+
+
+@dataclass(frozen=True)
+class Crowd:
+    """What is assumed of the workers: how many, and by how much their log-odds of being right differ."""
+
+    workers: int = 50
+    spread: float = 0.6
+
+
+def sizes(items: int, work: int, width: int = 2) -> tuple[int, int]:
+    """How many runs of how many items; by the sizes alone, so that the same question has the same answer.
+
+    `width` is how many numbers are kept of an item or of a worker: with more of them fewer items are rehearsed.
+
+    >>> sizes(100, QUICK), sizes(1_000_000, QUICK), sizes(1_000_000, QUICK, width=100)
+    ((39, 100), (39, 205), (19, 16))
+    """
+    work = work * 4 // max(width, 4)
+    runs = _RUNS if work // _RUNS >= min(items, _FEWEST_ITEMS) else _FEW_RUNS
+    return runs, min(items, max(work // runs, 1))
+
+
+def width_of(engine: Engine) -> int:
+    """How many numbers are kept of an item or of a worker, whichever are more."""
+    return max(len(engine.newcomer()), len(engine.rules.labels))
+
+
+def forecast_plan(
+    engine: Engine, cost: Array, prior: tuple[float, float], crowd: Crowd, *, work: int = QUICK, seed: int = 0
+) -> Forecast:
+    """Of a job that has not begun, with items of these costs; the engine's budget is the job's.
+
+    `prior` is Beta(a, b) over how often workers are right on an item, and taken at its word: the intervals are those
+    of chance, not of the doubt whether the prior is right.
+    """
+    rng = np.random.default_rng(seed)
+    runs, sample = sizes(len(cost), work, width_of(engine))
+    chosen = rng.choice(len(cost), sample, replace=False)
+    classes = len(engine.rules.labels)
+    workers = min(crowd.workers, max(_MOST_SKILLS // (runs * width_of(engine)), _FEWEST_WORKERS))
+    worlds = worlds_of_prior(prior, crowd.spread, (runs, sample, workers), classes, rng)
+    facts = replace(Facts.plain(sample), cost=cost[chosen], number=chosen + 1)
+    return _rehearsed(engine, facts, worlds, Totals(len(cost)), rng, None)
+
+
+def forecast_job(
+    engine: Engine, facts: Facts, standing: Standing, totals: Totals, *, runs: int, seed: int = 0
+) -> Forecast:
+    """Of a running job, by a sample of its items or all of them, and what their answers leave possible."""
+    return forecast_in(possible_worlds(facts, standing, runs, seed), engine, facts, standing, totals, seed)
+
+
+def possible_worlds(facts: Facts, standing: Standing, runs: int, seed: int) -> Worlds:
+    """The first half of a forecast: what the job has learned."""
+    return worlds_of_answers(standing.answers, runs, facts.prior, np.random.default_rng(seed))
+
+
+def forecast_in(
+    worlds: Worlds, engine: Engine, facts: Facts, standing: Standing, totals: Totals, seed: int
+) -> Forecast:
+    """The second half: how the job goes on in each of these worlds."""
+    return _rehearsed(engine, facts, worlds, totals, np.random.default_rng([seed, 1]), standing)
+
+
+def _rehearsed(
+    engine: Engine, facts: Facts, worlds: Worlds, totals: Totals, rng: np.random.Generator, standing: Standing | None
+) -> Forecast:
+    runs, sample = worlds.truth.shape
+    rehearsal = Rehearsal(engine, facts, worlds, rng, weight=totals.items / sample, standing=standing)
+    for _ in rehearsal.steps(_MOST_LABELS):
+        pass
+    paths = _Paths(rehearsal.tallies, totals, sample)
+    return Forecast(
+        end=paths.outlook(engine.budget),
+        curve=tuple(paths.outlook(budget) for budget in paths.budgets(engine.budget).tolist()),
+        items=totals.items,
+        runs=runs,
+        sample=sample,
+    )
+
+
+class _Paths:
+    """How each run went, in the numbers of the whole job; rows are moments, columns runs."""
+
+    def __init__(self, tallies: list[Tally], totals: Totals, sample: int) -> None:
+        first = tallies[0]
+        open_first = sample - first.resolved - first.given_up  # (runs,)
+        scale = totals.open / np.maximum(open_first, 1)
+        self._totals = totals
+        table = {name: np.stack([getattr(tally, name) for tally in tallies]) for name in Tally.__dataclass_fields__}
+        self._spent = totals.spent + scale * table["spent"]
+        self._labels = totals.answers + scale * table["labels"]
+        self._resolved = totals.resolved + scale * (table["resolved"] - first.resolved)
+        self._given_up = totals.given_up + scale * (table["given_up"] - first.given_up)
+        before = first.right / np.maximum(first.resolved, 1) * totals.resolved
+        self._right = before + scale * (table["right"] - first.right)
+
+    def budgets(self, budget: float | None) -> Array:
+        """From what is spent to what nearly every run needs, and the job's own budget if it is more."""
+        end = Range.of(self._spent[-1]).high
+        end = end if budget is None else max(end, budget)
+        return np.linspace(self._totals.spent, end, _POINTS + 1)[1:]
+
+    def outlook(self, budget: float | None) -> Outlook:
+        resolved, given_up, right, labels = (
+            self._at(budget, path) for path in (self._resolved, self._given_up, self._right, self._labels)
+        )
+        some = resolved > 0
+        return Outlook(
+            budget=budget,
+            resolved=Range.of(resolved),
+            given_up=Range.of(given_up),
+            open=Range.of(self._totals.items - resolved - given_up),
+            labels=Range.of(labels),
+            cost=Range.of(self._at(budget, self._spent)),
+            accuracy=Range.of(np.where(some, right / np.maximum(resolved, 1e-9), np.nan)) if some.all() else None,
+        )
+
+    def _at(self, budget: float | None, path: Array) -> Array:
+        """The numbers of a path when the budget is used up, shape (runs,); at its end where it is not."""
+        if budget is None:
+            return np.asarray(path[-1])
+        return np.array([np.interp(budget, self._spent[:, run], path[:, run]) for run in range(path.shape[1])])

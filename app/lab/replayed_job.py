@@ -1,0 +1,99 @@
+"""Run a job on the answers that a crowd of the past has given, as the service would have."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from app.lab.job import Job
+from app.lab.recorded import Recorded
+from app.lab.rehearsal import Standing
+from app.policy import fitting
+from app.policy.aggregation.ballots import Ballots
+from app.policy.belief import Facts, State
+from app.policy.engine import Engine
+from app.policy.rules import Rules
+from app.policy.shares import NOBODY
+
+
+class ReplayedJob:
+    """The item that is worth most is asked next, of a random worker whose answer is recorded and not yet used.
+
+    All answers are fitted when the rules say so. An item of which no answer is left stays open and is not asked again.
+    """
+
+    def __init__(self, crowd: Recorded, rules: Rules, seed: int) -> None:
+        self.crowd = crowd
+        items, workers = len(crowd.items), len(crowd.workers)
+        self.job = Job(Engine(rules), Facts.plain(items), workers)
+        self.refit_at = rules.first_refit
+        self._taken: list[int] = []  # positions of answers, in their order
+        order = np.random.default_rng(seed).permutation(len(crowd.item))
+        self._left: list[list[int]] = [[] for _ in range(items)]
+        for position in order.tolist():
+            self._left[crowd.item[position]].append(position)
+        self._lot = self.job.engine.tie_breaks(self.job.facts.number)
+
+    def answers(self) -> Iterator[int]:
+        """Until nothing can be asked any more; gives how many answers were taken."""
+        job, crowd = self.job, self.crowd
+        while (item := self._next()) is not None:
+            position = self._left[item].pop()
+            self._taken.append(position)
+            job.take_one(item, int(crowd.worker[position]), int(crowd.label[position]))
+            if self.refit_at is not None and job.given >= self.refit_at:
+                self._refit()
+            yield job.given
+
+    def standing(self) -> Standing:
+        """The job as it stands, of those workers who have come."""
+        job, ballots = self.job, self._ballots()
+        come, worker = np.unique(ballots.worker, return_inverse=True)
+        newcomers = np.tile(job.engine.newcomer(), (len(come), 1))
+        return Standing(
+            answers=replace(ballots, worker=worker, workers=len(come)),
+            state=job.state(np.arange(ballots.items)),
+            label=job.label.copy(),
+            closed=~job.open,
+            skill=job.skill[come],
+            prior=newcomers,
+            price=job.price[come],
+            given=job.given,
+            refit_at=self.refit_at,
+        )
+
+    def accuracy(self) -> float:
+        """The share of resolved items whose label is right."""
+        resolved = self.job.label != NOBODY
+        return float((self.job.label == self.crowd.truth)[resolved].mean())
+
+    def _next(self) -> int | None:
+        job = self.job
+        value = np.where(job.open & self._some_left(), job.priority, -np.inf)
+        highest = value.max()
+        if np.isneginf(highest):
+            return None
+        best = np.flatnonzero(value == highest)
+        return int(best[self._lot[best].argmin()])
+
+    def _some_left(self) -> np.ndarray:
+        return np.fromiter((bool(left) for left in self._left), dtype=bool, count=len(self._left))
+
+    def _ballots(self) -> Ballots:
+        crowd, taken = self.crowd, np.array(self._taken)
+        sizes = {"items": len(crowd.items), "workers": len(crowd.workers), "classes": len(crowd.labels)}
+        return Ballots.of(crowd.item[taken], crowd.worker[taken], crowd.label[taken], **sizes)
+
+    def _refit(self) -> None:
+        """As `Campaign.refit` does, without gold and without blocks."""
+        job, ballots, rules = self.job, self._ballots(), self.job.engine.rules
+        newcomers = np.tile(job.engine.newcomer(), (ballots.workers, 1))
+        found = fitting.fit(
+            rules.worker_model, job.engine.stage, ballots, job.facts, fitting.Crowd(job.skill, newcomers)
+        )
+        job.engine, job.skill = replace(job.engine, stage=found.stage), found.refitted.skill.copy()
+        answered = np.unique(ballots.item)
+        state = found.refitted.state
+        reopens = np.full(len(answered), rules.refit is not None and rules.refit.reopen)
+        job.restate(answered, State(state.votes[answered], state.evidence[answered]), reopens=reopens)
+        self.refit_at = None if rules.refit is None else rules.refit.next_at(job.given)

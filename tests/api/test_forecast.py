@@ -1,0 +1,216 @@
+"""How a job will end: before it begins, and while it runs."""
+
+import asyncio
+import random
+from uuid import UUID
+from xml.etree import ElementTree as ET
+
+import pytest
+from sqlalchemy import text
+
+from app.api.plans.forecast import ForecastPlanIn
+from app.store.operations import jobs_in_need, jobs_to_foretell
+from tests.api.test_refit import all_answers
+from tests.conftest import LEARNING
+
+PLAN = ForecastPlanIn.model_config["json_schema_extra"]["examples"][0]
+SMALL = PLAN | {"items": 60, "budget": "150"}
+
+
+async def finished(http, path: str) -> dict:
+    """A forecast is made by a process that gives way to all others: on a busy machine it takes its time."""
+    for _ in range(1200):
+        operation = (await http.get(path)).json()
+        if operation["state"] in {"done", "failed"}:
+            return operation
+        await asyncio.sleep(0.05)
+    raise AssertionError(operation)
+
+
+async def foretold(job) -> dict:
+    response = await job.http.post(f"{job.path}/forecast")
+    assert response.status_code == 202, response.text
+    assert response.json()["kind"] == "forecast"
+    return await finished(job.http, response.headers["location"])
+
+
+async def test_a_plan_is_foretold_within_its_budget(client):
+    response = await client.post("/v1/plans/forecast", json=SMALL)
+    assert response.status_code == 200, response.text
+    plan = response.json()
+    assert plan["items"] == plan["sample"] == 60
+    assert float(plan["cost"]["high"]) <= 150
+    assert 0 < plan["resolved"]["low"] <= plan["resolved"]["expected"] <= plan["resolved"]["high"] <= 60
+    assert 0.5 < plan["accuracy"]["expected"] <= 1
+    assert len(plan["curve"]) == 20
+    resolved = [at["resolved"]["expected"] for at in plan["curve"]]
+    assert resolved == sorted(resolved)
+    assert (await client.post("/v1/plans/forecast", json=SMALL)).json() == plan
+
+
+async def test_groups_of_costs_are_paid_for(client):
+    """Three labels each of ten items at 1 and five at 2.50."""
+    body = {"labels": ["a", "b"], "items": [{"count": 10}, {"count": 5, "cost": "2.50"}]}
+    body |= {"requirement": {"kind": "count", "labels": 3}, "budget": None}
+    plan = (await client.post("/v1/plans/forecast", json=body)).json()
+    assert plan["cost"] == {"expected": "67.5", "low": "67.5", "high": "67.5"}
+    assert plan["offer"]["budget"] == "67.5"
+    assert plan["offer"]["promise"]["cost_per_item"] == "4.5"
+
+
+async def test_its_picture_tells_both_shares(client):
+    response = await client.post("/v1/plans/forecast.svg", json=SMALL)
+    assert response.headers["content-type"] == "image/svg+xml"
+    texts = {each.text for each in ET.fromstring(response.content).iter("{http://www.w3.org/2000/svg}text")}  # noqa: S314
+    assert {"items resolved", "of those, right", "the budget", "What money buys: 60 items"} <= texts
+
+
+@pytest.mark.parametrize(
+    ("change", "pointer"),
+    [
+        ({"items": 0}, "#/items"),
+        ({"items": [{"count": 900_000}, {"count": 900_000}]}, "#/items"),
+        ({"prior": {"kind": "beta", "a": 2, "b": 6}}, "#/prior"),
+        ({"crowd": {"workers": 0}}, "#/crowd/workers"),
+        ({"labels": [str(n) for n in range(101)]}, "#/labels"),
+        ({"name": "no job yet"}, "#/name"),
+    ],
+)
+async def test_what_cannot_be_foretold_is_named(client, change, pointer):
+    response = await client.post("/v1/plans/forecast", json=SMALL | change)
+    assert response.status_code == 422
+    assert pointer in {error["pointer"] for error in response.json()["errors"]}
+
+
+async def test_a_running_job_is_foretold_and_its_status_tells(new_job):
+    """Null at first; then where it ends, as the operation found it, with the numbers of the answers so far."""
+    job = await new_job(items=80, budget="300", **LEARNING)
+    assert (await job.status())["forecast"] is None
+    await all_answers(job, 40, dict.fromkeys("abcd", 0.85))
+    before = await job.status()
+    operation = await foretold(job)
+    assert (operation["state"], operation["progress"]) == ("done", 1)
+    seen = (await job.status())["forecast"]
+    assert seen["at_answers"] == before["answers"]
+    assert seen["made_at"].startswith("2100")
+    assert seen["resolved"]["low"] >= before["items"]["resolved"]
+    assert float(before["spent"]) <= float(seen["cost"]["low"]) <= float(seen["cost"]["high"]) <= 300
+    assert operation["outcome"]["resolved"] == seen["resolved"]
+    assert len(operation["outcome"]["curve"]) == 20
+    assert 0.5 < seen["accuracy"]["expected"] <= 1
+
+
+async def test_a_model_that_keeps_something_of_every_answer_is_foretold(new_job):
+    job = await new_job(items=30, worker_model={"kind": "weighted"}, max_labels=7)
+    await all_answers(job, 10, dict.fromkeys("abc", 0.8))
+    assert (await foretold(job))["state"] == "done"
+    assert (await job.status())["forecast"]["resolved"]["high"] <= 30
+
+
+async def test_nothing_is_foretold_of_nothing(new_job):
+    job = await new_job()
+    operation = await foretold(job)
+    assert (operation["state"], operation["outcome"]) == ("done", {"items": 0})
+    assert (await job.status())["forecast"] is None
+
+
+async def test_it_comes_by_itself_and_again_when_answers_have_grown_by_half(new_job, app, database):
+    """Not for a tiny job; and without an operation, for nobody asked."""
+    job = await new_job(items=60, requirement={"kind": "count", "labels": 3})
+
+    async def swept() -> int | None:
+        async with database.connect() as connection:
+            due = await jobs_to_foretell(connection)
+        if UUID(job.id) in due:  # as the sweep does, but not for the jobs of all other tests
+            app.state.foresight.begin(UUID(job.id))
+            await app.state.foresight._task
+        forecast = (await job.status())["forecast"]
+        return forecast and forecast["at_answers"]
+
+    rng = random.Random(1)  # noqa: S311  a crowd is no secret
+    seen = {}
+    for number in range(1, 31):
+        await job.answer(f"i{number}", "w", rng.choice(["cat", "dog"]))
+        if number in {19, 20, 29, 30}:
+            seen[number] = await swept()
+    assert seen == {19: None, 20: 20, 29: 20, 30: 30}
+    assert (await job.http.get(f"{job.path}/operations")).json()["operations"] == []
+
+
+async def test_what_a_crash_has_left_behind_is_taken_up_again(new_job, app, database):
+    job = await new_job(items=5)
+    async with database.begin() as connection:
+        await connection.execute(
+            text(
+                "INSERT INTO operation (job_id, operation_id, kind, state, progress, created_at) "
+                "VALUES (:job, 1, 'forecast', 'running', 0.4, now())"
+            ),
+            {"job": job.id},
+        )
+        await connection.execute(text("UPDATE job SET operations = 1 WHERE job_id = :job"), {"job": job.id})
+        assert UUID(job.id) in await jobs_to_foretell(connection)
+        assert UUID(job.id) not in await jobs_in_need(connection)
+    app.state.foresight.begin(UUID(job.id))
+    assert (await finished(job.http, f"{job.path}/operations/1"))["state"] == "done"
+    assert (await job.http.post("/v1/jobs/none/forecast")).status_code == 404
+
+
+# --- a job made from a plan
+
+
+async def test_a_plan_becomes_a_job_and_the_job_is_held_to_it(client):
+    """The offer is sent as it is; what the job says itself wins; the status compares from the first answer on."""
+    offer = (await client.post("/v1/plans/forecast", json=SMALL)).json()["offer"]
+    response = await client.post("/v1/jobs", json={"labels": ["cat", "dog"], "plan": offer, "max_labels": 8})
+    assert response.status_code == 201, response.text
+    job = response.json()
+    assert (job["budget"], job["max_labels"], job["requirement"]) == ("150", 8, offer["requirement"])
+    assert job["plan"]["promise"] == offer["promise"]
+    assert job["plan"]["compared"]["code"] == "too-early"
+    assert job["plan"]["so_far"]["cost_per_item"] is None
+    await client.post(f"/v1/jobs/{job['id']}/items", json=[{"key": f"i{n}"} for n in range(20)])
+    votes = [{"item": f"i{n}", "worker": w, "label": "cat"} for n in range(20) for w in "abc"]
+    await client.post(f"/v1/jobs/{job['id']}/answers", json={"answers": votes})
+    seen = (await client.get(f"/v1/jobs/{job['id']}")).json()["plan"]
+    assert seen["so_far"]["labels_per_item"] > 2
+    assert seen["compared"]["basis"] in {"end", "projection"}
+    assert seen["compared"]["code"] in {"on-track", "dearer", "cheaper", "more-labels"}
+
+
+PROMISED = {"kind": "split", "promise": {"cost_per_item": "3"}}
+
+
+async def test_a_job_that_spends_more_than_promised_is_dearer(client):
+    body = {"labels": ["a", "b"], "budget": "1000", "requirement": {"kind": "count", "labels": 6}, "plan": PROMISED}
+    job = (await client.post("/v1/jobs", json=body)).json()
+    assert job["plan"]["promise"]["cost_per_item"] == "3"
+    await client.post(f"/v1/jobs/{job['id']}/items", json=[{"key": f"i{n}"} for n in range(10)])
+    votes = [{"item": f"i{n}", "worker": f"w{w}", "label": "a"} for n in range(10) for w in range(6)]
+    await client.post(f"/v1/jobs/{job['id']}/answers", json={"answers": votes[:30]})
+    half = (await client.get(f"/v1/jobs/{job['id']}")).json()["plan"]
+    assert (half["compared"]["code"], half["compared"]["basis"]) == ("dearer", "projection")
+    await client.post(f"/v1/jobs/{job['id']}/answers", json={"answers": votes[30:]})
+    over = (await client.get(f"/v1/jobs/{job['id']}")).json()["plan"]
+    assert (over["compared"]["code"], over["compared"]["basis"]) == ("dearer", "end")
+    assert over["so_far"]["cost_per_resolved_item"] == "6"
+
+
+@pytest.mark.parametrize(
+    ("body", "pointer"),
+    [
+        ({"plan": PROMISED}, "#/budget"),
+        ({"plan": PROMISED | {"kind": "guess"}}, "#/plan/kind"),
+        ({"plan": PROMISED | {"workers": 3}}, "#/plan/workers"),
+        ({"plan": {"kind": "split", "budget": "5"}}, "#/plan/promise"),
+        ({"plan": {"kind": "split", "budget": "5", "promise": {}}}, "#/plan/promise"),
+        (
+            {"plan": PROMISED | {"budget": "5", "requirement": {"kind": "ratio", "min_ratio": 0}}},
+            "#/plan/requirement/min_ratio",
+        ),
+        ({"plan": PROMISED | {"budget": "5", "min_labels": 5}, "max_labels": 3}, "#/max_labels"),
+    ],
+)
+async def test_a_plan_that_does_not_fit_is_refused(client, body, pointer):
+    response = await client.post("/v1/jobs", json={"labels": ["a", "b"]} | body)
+    assert response.status_code == 422, response.text
+    assert [error["pointer"] for error in response.json()["errors"]] == [pointer]
