@@ -21,12 +21,12 @@ from app.settings import Settings
 def test_the_tour_runs_as_printed(project, served, tmp_path):
     """Every bash block in order, in one shell, as a person would paste them."""
     blocks = re.findall(r"```bash\n(.*?)```", (project / "README.md").read_text(), flags=re.DOTALL)
-    assert len(blocks) == 10
+    assert len(blocks) == 11
     separator = "\necho; echo ----\n"
     script = separator.join(blocks).replace("http://127.0.0.1:8000", served)
     command = ["bash", "-euc", script]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=True)
-    items, given, answers, outcome, table, workers, mix, block, refit, many = done.stdout.split("\n----\n")
+    items, given, answers, outcome, table, plan, workers, mix, block, refit, many = done.stdout.split("\n----\n")
     assert json.loads(items) == {"added": 2, "unchanged": 0}
     assert json.loads(given)["assignments"][0]["worker"] == "ann"
     verdicts = [json.loads(line) for line in answers.split("\n") if line]
@@ -38,6 +38,8 @@ def test_the_tour_runs_as_printed(project, served, tmp_path):
     assert header == "item,label,confidence,state,reason_code,reason,votes.cat,votes.dog"
     assert first.startswith("i1,cat,")
     assert second.startswith("i2,,0.5,open,")
+    assert json.loads(plan)["offer"]["promise"]["accuracy"] >= 0.9
+    assert (tmp_path / "curve.svg").read_text().startswith("<?xml")
     assert {one["worker"] for one in json.loads(workers)["workers"]} == {"ann", "bob", "eve"}
     chosen = json.loads(mix[mix.index('{"status"') :])["assignments"]
     assert {(one["worker"], one["cost"]) for one in chosen} == {("model", "0.001")}

@@ -15,11 +15,11 @@ from app.api.offers import Offer, PlanOut, PromiseOut
 from app.api.plans.forms import Form, in_form, plan_at
 from app.api.plans.priors import KnownPrior, PriorIn, PriorOut, explained_prior
 from app.api.schemas import AmountOut, CostIn, ReasonOut, Request
+from app.api.wire import money
 from app.errors import FieldError, InvalidInput
 from app.plots.requirement import Curve, Picture, painted
 from app.policy.planning.cost_sensitive import Prior
 from app.policy.planning.requirement_search import Choice, choices
-from app.policy.planning.split import SMALLEST_AMOUNT
 from app.policy.planning.stopping import Limits, label_curve
 
 router = APIRouter()
@@ -184,7 +184,7 @@ def _shown(given: RequirementIn, choice: Choice) -> KindOut:
 
 
 def _money(labels: float, items: int, cost: Decimal) -> Decimal:
-    return (Decimal(labels) * items * cost).quantize(SMALLEST_AMOUNT)
+    return money(labels * items * float(cost))
 
 
 def _points(choice: Choice) -> list[list[float]]:
@@ -211,4 +211,9 @@ def _picture(given: RequirementIn, prior: Prior, found: Sequence[Choice]) -> Pic
         )
         for choice in found
     ]
-    return Picture(curves, given.accuracy, f"workers right as B({prior.a:g}, {prior.b:g})", given.min_resolved)
+    return Picture(
+        curves,
+        given.accuracy,
+        f"Which rule to stop by: workers right as B({prior.a:.3g}, {prior.b:.3g})",
+        given.min_resolved,
+    )

@@ -22,6 +22,7 @@ from app.api.plans.split_schemas import (
     WantedOut,
 )
 from app.api.schemas import ReasonOut
+from app.api.wire import money
 from app.errors import FieldError, InvalidInput
 from app.plots.split import Curves, Mark, painted
 from app.policy.allocation import CrowdBudget, RoundRobin
@@ -105,7 +106,7 @@ def _offer(budget: Decimal, shown: dict[str, SplitOut], items: int) -> PlanOut |
     if not 1 <= most <= _MOST_LABELS:
         return None
     promise = PromiseOut(
-        cost_per_item=(split.spent / items).quantize(SMALLEST_AMOUNT),
+        cost_per_item=money(split.spent / items),
         labels_per_item=sum(portion.answers * portion.items for portion in portions) / items,
         accuracy=1 - split.error_rate,
     )
@@ -174,7 +175,7 @@ def _wanted(wanted: Wanted, groups: Sequence[Group], items: int) -> WantedOut:
 def _point(budget: Decimal, groups: Sequence[Group]) -> CurvePoint:
     budget = budget.quantize(SMALLEST_AMOUNT)
     errors = {name: split(budget, groups).expected_errors for name, split in _SPLITTERS.items()}
-    return CurvePoint(budget=budget, theorem_1=_theorem_1(budget, groups), **errors)
+    return CurvePoint(budget=money(budget), theorem_1=_theorem_1(budget, groups), **errors)
 
 
 def _theorem_1(budget: Decimal, groups: Sequence[Group]) -> float | None:
