@@ -50,6 +50,7 @@ SHADOWED = {f"POST /v1/jobs/{{job}}/workers/{{worker}}/{verb}" for verb in ("pri
 LENIENT = {
     "POST /v1/jobs",
     "PATCH /v1/jobs/{job}",
+    "POST /v1/plans/forecast",
     "POST /v1/jobs/{job}/items",
     "POST /v1/jobs/{job}/next",
     "POST /v1/jobs/{job}/assignments/{assignment}/extend",
@@ -75,11 +76,12 @@ EXACT = {
     "GET /readyz",
 }
 # A nested requirement can be wrong in thousands of ways. Only a deep run goes through them; else chance picks some.
-SPRAWLING = ["POST /v1/jobs", "PATCH /v1/jobs/{job}"]
+SPRAWLING = ["POST /v1/jobs", "PATCH /v1/jobs/{job}", "POST /v1/plans/forecast"]
 LABELS = ["cat", "dog", "="]
 KEYS = [f"i{number}" for number in range(1, 25)]
 WORKERS = ["w1", "w2", "w3"]
 FORMS = ["application/json", "application/x-ndjson", "text/csv", "application/vnd.apache.parquet", "*/*", "image/png"]
+PLAN_FORMS = ["application/json", "image/svg+xml", "image/png"]
 
 document = create_app(Settings(database_url="postgresql://nowhere")).openapi()
 api = schemathesis.openapi.from_dict(
@@ -198,6 +200,8 @@ class World:
             case.headers = {name: one for name, one in case.headers.items() if name != "Idempotency-Key"}
         if case.path.endswith("/results"):
             case.headers = {**case.headers, "Accept": FORMS[salt % len(FORMS)]}
+        if case.path.startswith("/v1/plans/"):
+            case.headers = {**case.headers, "Accept": PLAN_FORMS[salt % len(PLAN_FORMS)]}
 
     def _real(self, value, name: str, salt: int):
         known = self.known.get(name, ())
