@@ -16,6 +16,8 @@ _RUNS, _FEW_RUNS = 39, 19
 _FEWEST_ITEMS = 200  # of a sample, below which it is better to rehearse less often
 _MOST_LABELS = 40.0  # further answers per item of a rehearsal
 _POINTS = 20
+_BEYOND = 2.0  # times the money that is left: how far a rehearsal looks, for what more money would buy
+_ANSWERS = 16
 _MOST_SKILLS = 2_000_000  # numbers, of all workers in all runs: a larger crowd is rehearsed as one of this size
 _FEWEST_WORKERS = 20
 
@@ -102,8 +104,12 @@ def sizes(items: int, work: int, width: int = 2) -> tuple[int, int]:
 
 
 def width_of(engine: Engine) -> int:
-    """How many numbers are kept of an item or of a worker, whichever are more."""
-    return max(len(engine.newcomer()), len(engine.rules.labels))
+    """How many numbers are kept of an item or of a worker, whichever are more.
+
+    A model that scores finished items keeps something of every answer: taken for as much as sixteen.
+    """
+    answers = _ANSWERS if engine.rules.worker_model.scores_finished_items else 0
+    return max(len(engine.newcomer()), len(engine.rules.labels), answers)
 
 
 def forecast_plan(
@@ -148,7 +154,8 @@ def _rehearsed(
 ) -> Forecast:
     runs, sample = worlds.truth.shape
     rehearsal = Rehearsal(engine, facts, worlds, rng, weight=totals.items / sample, standing=standing)
-    for _ in rehearsal.steps(_MOST_LABELS):
+    weight, left = totals.items / sample, np.inf if engine.budget is None else engine.budget - totals.spent
+    for _ in rehearsal.steps(_MOST_LABELS, _BEYOND * left / weight):
         pass
     paths = _Paths(rehearsal.tallies, totals, sample)
     return Forecast(

@@ -50,6 +50,7 @@ SHADOWED = {f"POST /v1/jobs/{{job}}/workers/{{worker}}/{verb}" for verb in ("pri
 LENIENT = {
     "POST /v1/jobs",
     "PATCH /v1/jobs/{job}",
+    "POST /v1/plans/forecast",
     "POST /v1/jobs/{job}/items",
     "POST /v1/jobs/{job}/next",
     "POST /v1/jobs/{job}/assignments/{assignment}/extend",
@@ -78,7 +79,13 @@ EXACT = {
     "GET /readyz",
 }
 # Nested requirements and plans can be wrong in thousands of ways. Only a deep run goes through them; else chance picks.
-SPRAWLING = ["POST /v1/jobs", "PATCH /v1/jobs/{job}", "POST /v1/plans/accuracy-cost", "POST /v1/plans/fitness"]
+SPRAWLING = [
+    "POST /v1/jobs",
+    "PATCH /v1/jobs/{job}",
+    "POST /v1/plans/accuracy-cost",
+    "POST /v1/plans/fitness",
+    "POST /v1/plans/forecast",
+]
 LABELS = ["cat", "dog", "="]
 KEYS = [f"i{number}" for number in range(1, 25)]
 WORKERS = ["w1", "w2", "w3"]

@@ -55,8 +55,8 @@ class ForecastPlanIn(Rules):
             "examples": [
                 {
                     "labels": ["cat", "dog"],
-                    "items": 1000,
-                    "budget": "3000",
+                    "items": 100,
+                    "budget": "300",
                     "requirement": {"kind": "posterior", "min_probability": 0.95},
                     "max_labels": 10,
                     "prior": {"kind": "beta", "a": 6, "b": 2},
