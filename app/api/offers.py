@@ -1,5 +1,6 @@
 """What a plan offers to make a job from, and what a job that was made from it is held to."""
 
+from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Field, model_validator
@@ -8,7 +9,9 @@ from pydantic_core import PydanticCustomError
 from app.api.wire import AmountIn, AmountOut, ReasonOut, Request
 from app.policy.aggregation import AnyAggregation, Majority
 from app.policy.allocation import AnyAllocation
+from app.policy.planning.cost_sensitive import Prior
 from app.policy.requirements import AnyRequirement, Profit
+from app.policy.requirements.profit import MOST_MONEY
 from app.policy.workers import Anonymous, AnyWorkerModel
 
 PlanKind = Literal["accuracy-cost", "split", "fitness", "forecast", "requirement"]
@@ -91,10 +94,22 @@ Offer = Annotated[
 ]
 
 
-def profit_offer(kind: PlanKind, stakes: Profit, most_answers: int, promise: PromiseOut) -> PlanOut:
-    """A job that asks about an item for as long as the next answer saves more than it costs."""
+@dataclass(frozen=True)
+class AtStake:
+    """What an answer is worth and a wrong one costs, in money, and how often workers are right."""
+
+    value: float
+    loss: float
+    prior: Prior
+
+
+def profit_offer(kind: PlanKind, stakes: AtStake, most_answers: int, promise: PromiseOut) -> PlanOut | None:
+    """A job that asks about an item for as long as the next answer saves more than it costs; None beyond its limits."""
+    if max(stakes.value, stakes.loss) > MOST_MONEY:
+        return None
+    requirement = Profit(value=stakes.value, loss=stakes.loss, prior=(stakes.prior.a, stakes.prior.b))
     limits = {"max_labels": most_answers, "max_votes_per_label": most_answers}
-    return PlanOut.by_votes(kind, promise, requirement=stakes, **limits)
+    return PlanOut.by_votes(kind, promise, requirement=requirement, **limits)
 
 
 class SoFarOut(BaseModel):

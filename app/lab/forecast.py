@@ -198,7 +198,7 @@ class _Paths:
             budget=budget,
             resolved=Range.of(resolved),
             given_up=Range.of(given_up),
-            open=Range.of(self._totals.items - resolved - given_up),
+            open=Range.of(np.maximum(self._totals.items - resolved - given_up, 0.0)),
             labels=Range.of(labels),
             cost=Range.of(self._at(budget, self._spent)),
             accuracy=Range.of(np.where(some, right / np.maximum(resolved, 1e-9), np.nan)) if some.all() else None,

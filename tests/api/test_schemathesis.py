@@ -169,7 +169,9 @@ class World:
         for lease in held[:2]:
             self._post(f"{path}/answers", {"assignment": lease["id"], "label": "cat"})
         self._post(f"{path}/assignments/{held[2]['id']}/release", None)
+        watched = self._post(f"{path}/refit", None)["id"]
         self.known = {
+            "operation": [watched],
             "job": [self.job],
             "item": KEYS,
             "worker": WORKERS,

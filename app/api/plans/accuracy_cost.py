@@ -8,7 +8,7 @@ import numpy as np
 from fastapi import APIRouter, Response
 
 from app.api.dependencies import Database
-from app.api.offers import PlanOut, PromiseOut, profit_offer
+from app.api.offers import AtStake, PlanOut, PromiseOut, profit_offer
 from app.api.plans.accuracy_cost_schemas import (
     AccuracyCostIn,
     AccuracyCostOut,
@@ -37,7 +37,6 @@ from app.policy.planning.accuracy_cost import (
     statuses,
 )
 from app.policy.planning.value_functions import Linear, Step
-from app.policy.requirements import Profit
 
 router = APIRouter()
 
@@ -85,12 +84,11 @@ def _offer(body: AccuracyCostIn, curve: Curve, choice: _Choice) -> PlanOut | Non
         return None
     expected, loss = _point(body, curve, choice.point), choice.loss * float(body.cost)
     value = body.value.value if isinstance(body.value, Linear) else loss
-    stakes = Profit(value=value, loss=loss, prior=(curve.prior.a, curve.prior.b))
     promise = PromiseOut(
         cost_per_item=expected.cost, labels_per_item=expected.answers, accuracy=expected.accuracy, resolved=None
     )
-    offer = profit_offer("accuracy-cost", stakes, body.max_workers, promise)
-    return offer if body.budget is None else offer.model_copy(update={"budget": body.budget})
+    offer = profit_offer("accuracy-cost", AtStake(value, loss, curve.prior), body.max_workers, promise)
+    return offer and offer.model_copy(update={"budget": body.budget})
 
 
 def _choice(body: AccuracyCostIn, curve: Curve) -> _Choice | None:

@@ -24,6 +24,7 @@ from app.policy.planning.difficulty import (
     Votes,
     estimated,
 )
+from app.policy.requirements.profit import Shape
 from app.policy.text import Key
 from app.use_cases.read_difficulty import read_votes
 
@@ -31,7 +32,6 @@ MOST_PILOT_ITEMS = 10_000
 MOST_PILOT_ANSWERS = 10_000
 _MOST_CLASSES = 100
 
-Shape = Annotated[float, Field(gt=0, le=1000, allow_inf_nan=False)]
 VotesOfItem = Annotated[list[Annotated[int, Field(ge=0, le=10_000)]], Field(min_length=2, max_length=_MOST_CLASSES)]
 
 

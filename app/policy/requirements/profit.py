@@ -14,7 +14,8 @@ from app.policy.prospect import Prospect
 from app.policy.requirements.base import Requirement
 from app.policy.shares import Index, sole_leader, strongest_other
 
-Shape = Annotated[float, Field(gt=0, le=1000)]
+MOST_MONEY = 1e9
+Shape = Annotated[float, Field(ge=1e-6, le=1000, allow_inf_nan=False)]
 
 
 class Profit(Requirement):
@@ -34,8 +35,8 @@ class Profit(Requirement):
     """
 
     kind: Literal["profit"] = "profit"
-    value: Annotated[float, Field(ge=0, le=1e9, description="What an item's answer is worth, in money")]
-    loss: Annotated[float, Field(ge=0, le=1e9, description="What a wrong answer costs, in money")]
+    value: Annotated[float, Field(ge=0, le=MOST_MONEY, description="What an item's answer is worth, in money")]
+    loss: Annotated[float, Field(ge=0, le=MOST_MONEY, description="What a wrong answer costs, in money")]
     prior: Annotated[
         tuple[Shape, Shape],
         Field(description="[a, b] of the Beta distribution of how often workers are right on an item; a > b"),
