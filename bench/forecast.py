@@ -24,7 +24,7 @@ PLAIN = {
 CONFIGURATIONS: dict[str, dict[str, Any]] = {
     "default": {},
     "plain votes": PLAIN,
-    "plain votes, requallo": {**PLAIN, "allocation": {"kind": "requallo"}},
+    "plain votes by requallo": {**PLAIN, "allocation": {"kind": "requallo"}},
 }
 
 

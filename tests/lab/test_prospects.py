@@ -42,7 +42,7 @@ def test_good_workers_are_known_from_bad_ones():
 
 def test_truths_are_drawn_as_often_as_they_are_likely():
     """Of the items whose class is drawn in about nine worlds of ten, about nine of ten are of that class."""
-    ballots, truth, _, _ = crowd_of(5, items=300, votes=4, classes=3)
+    ballots, truth, _, _ = crowd_of(5, items=200, votes=4, classes=3)
     worlds = worlds_of_answers(ballots, 39, None, np.random.default_rng(0))
     share = np.stack([(worlds.truth == c).mean(axis=0) for c in range(3)], axis=1)
     likely = (share > 0.8) & (share < 0.98)
@@ -61,7 +61,7 @@ def test_gold_and_priors_are_heeded():
 def test_without_answers_the_draws_are_the_prior():
     """One answer each tells nothing about how good the crowd is."""
     ballots, _, _, _ = crowd_of(1, items=100, votes=1)
-    worlds = worlds_of_answers(ballots, 99, None, np.random.default_rng(0))
+    worlds = worlds_of_answers(ballots, 59, None, np.random.default_rng(0))
     shares = (worlds.truth[:, ballots.item] == ballots.label).mean(axis=1)
     assert 0.62 < np.median(shares) < 0.82
     assert np.quantile(shares, 0.95) - np.quantile(shares, 0.05) > 0.2
