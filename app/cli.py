@@ -15,6 +15,7 @@ import uvicorn
 from pydantic import ValidationError
 from uvicorn.supervisors import Multiprocess
 
+from app.commands.experiments import experiments
 from app.errors import StartupError
 from app.settings import Settings
 from app.store.database import migrate as bring_up_to_date
@@ -32,6 +33,9 @@ class OneSentence(click.ClickException):
 @click.version_option(package_name="suffice")
 def main() -> None:
     """Ask the crowd just enough: which item to label next, whom to ask, and when to stop."""
+
+
+main.add_command(experiments)
 
 
 @main.command()

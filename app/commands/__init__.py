@@ -1,0 +1,1 @@
+"""Commands of `suffice` beside the service itself, one per file."""
