@@ -1,6 +1,6 @@
 """The papers' figures and tables, run by our own engine: one file per paper, one name per figure."""
 
-from app.lab.experiments import cost_sensitive_tables, crowdbudget
+from app.lab.experiments import cost_sensitive_tables, crowdbudget, requallo, stopping
 from app.lab.experiments.finding import Experiment
 
 _GAO = (
@@ -11,7 +11,46 @@ _TRAN_THANH = (
     "Classification Tasks, AAMAS 2013"
 )
 
+_LI = "Li, Ma, Gao, Su, Quinn: Crowdsourcing High Quality Labels with a Tight Budget, WSDM 2016"
+_ABRAHAM = (
+    "Abraham, Alonso, Kandylas, Patel, Shelford, Slivkins: How Many Workers to Ask? Adaptive Exploration for "
+    "Collecting High Quality Labels, SIGIR 2016"
+)
+
 EXPERIMENTS = (
+    Experiment(
+        "requallo-figure-1",
+        "items with three labels, and how right they are, by budget: two Requallo policies and four others",
+        _LI,
+        requallo.figure_1,
+        needs=("rte",),
+        seeds=10,
+        quick_seeds=2,
+    ),
+    Experiment(
+        "requallo-table-3",
+        "what six requirements cost until all items are done, and how right they are then",
+        _LI,
+        requallo.table_3,
+        needs=("millionaire",),
+        seeds=20,
+        quick_seeds=2,
+    ),
+    Experiment(
+        "how-many-workers-figure-3",
+        "stopping at a lead against a fixed number of labels, simulated",
+        _ABRAHAM,
+        stopping.figure_3,
+    ),
+    Experiment(
+        "how-many-workers-figure-4",
+        "stopping at a lead against a fixed number of labels, recorded answers",
+        _ABRAHAM,
+        stopping.figure_4,
+        needs=("rte",),
+        seeds=100,
+        quick_seeds=5,
+    ),
     Experiment(
         "cost-sensitive-table-2",
         "what votes tell of one answer and of the result, under two priors and two fixed accuracies",

@@ -1,0 +1,110 @@
+"""The papers' claims hold for our engine, run by run; what an experiment is made of does what it says."""
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from app.lab.experiments import requallo, stopping
+from app.lab.experiments.requallo import LU, OPT_KG, P02
+from app.lab.experiments.shuffled import shuffled
+from app.lab.experiments.spending import NO_ANSWER, until_closed, votes_at
+from app.lab.job import Job
+from app.lab.recorded import Recorded, read_crowd
+from app.policy.allocation import LabelUncertainty
+from app.policy.belief import Facts
+from app.policy.engine import Engine
+from app.policy.requirements import Count, Significance
+from app.policy.rules import Rules
+from app.policy.workers import Anonymous
+
+SETS = Path(os.environ.get("SUFFICE_PUBLIC_SETS") or Path(__file__).resolve().parents[3] / "shared" / "data")
+
+
+def public_set(name):
+    if not (SETS / name).exists():
+        pytest.skip(f"the public set {name} is not at {SETS / name}")
+    return read_crowd(SETS / name)
+
+
+def test_requallo_labels_twice_as_many_items_from_two_labels_per_item():
+    """Li et al. (WSDM 2016, Figure 1a): at least 350 items with three labels, Opt-KG and LU fewer than 200."""
+    crowd = public_set("rte")
+    spent = requallo.on_rte(crowd, (P02, OPT_KG, LU), [2 * len(crowd.items)], seeds=2)
+    assert spent[P02].labeled.min() >= 350
+    assert spent[OPT_KG].labeled.max() < 200
+    assert spent[LU].labeled.max() < 200
+
+
+@pytest.mark.parametrize(("epsilon", "c"), [(0.1, 1.6), (0.2, 1.8), (0.3, 2.1)])
+def test_six_labels_reach_the_error_of_ten(epsilon, c):
+    """Abraham et al. (SIGIR 2016, Figure 4): error .112 or less with 6.2 labels or fewer; ten fixed ones have .103."""
+    crowd = public_set("rte")
+    answers, truth = shuffled(crowd, 20, np.random.default_rng(1)).reshape(-1, 10), np.tile(crowd.truth, 20)
+    found = stopping.adaptive(answers, truth, c, epsilon)
+    assert found.error <= 0.112
+    assert found.cost <= 6.2
+    assert round(stopping.fixed(answers, truth, 10).error, 3) == 0.103
+
+
+def test_the_cut_of_the_game_is_the_one_that_is_described():
+    """At least 20 labels, the majority right, two classes: 1,682 items and 157,878 labels, all majorities right."""
+    cut = requallo.cut_of_the_game(public_set("millionaire"))
+    votes = np.zeros((len(cut.items), 2))
+    np.add.at(votes, (cut.item, cut.label), 1)
+    assert (len(cut.items), len(cut.item)) == (1682, 157_878)
+    assert (votes[:, 1] >= votes[:, 0]).all()
+
+
+def small_crowd():
+    item = np.repeat(np.arange(6), [3, 5, 5, 2, 5, 4])
+    label = np.random.default_rng(3).integers(2, size=len(item))
+    keys = tuple(map(str, range(6)))
+    return Recorded(keys, keys, ("0", "1"), item, np.arange(len(item)) % 6, label, np.zeros(6, dtype=np.int64))
+
+
+def test_shuffling_keeps_each_items_answers():
+    crowd = small_crowd()
+    for run in shuffled(crowd, 4, np.random.default_rng(1)):
+        for item, row in enumerate(run):
+            assert sorted(row[row != NO_ANSWER]) == sorted(crowd.label[crowd.item == item])
+    assert shuffled(crowd, 2, np.random.default_rng(1), depth=3).shape == (2, 6, 3)
+
+
+def test_side_by_side_is_one_after_the_other():
+    """Each item closes with the votes and the label that a job gives it which asks about it alone."""
+    rules = Rules(
+        labels=("0", "1"), requirement=Significance(alpha=0.2), worker_model=Anonymous(), max_votes_per_label=4
+    )
+    answers = np.random.default_rng(5).integers(2, size=(40, 9))
+    answers[:10, 4:] = NO_ANSWER
+    votes, label = until_closed(Engine(rules), answers)
+    job = Job(Engine(rules), Facts.plain(40), workers=9)
+    for item, row in enumerate(answers):
+        for turn, answer in enumerate(row):
+            if job.open[item] and answer != NO_ANSWER:
+                job.take_one(item, turn, answer)
+    assert votes.tolist() == job.state(np.arange(40)).votes.tolist()
+    assert label.tolist() == job.label.tolist()
+    assert (label == -1).any()
+
+
+def test_a_budget_is_spent_where_the_priority_is_highest():
+    """One label each, then on items that stand 1:1 where there are such; never beyond what lies ready."""
+    rules = Rules(
+        labels=("0", "1"),
+        requirement=Count(labels=9),
+        allocation=LabelUncertainty(),
+        worker_model=Anonymous(),
+        max_votes_per_label=None,
+    )
+    answers = shuffled(small_crowd(), 3, np.random.default_rng(2))
+    total = int((answers[0] != NO_ANSWER).sum())
+    one_each, two_more, all_of_them, beyond = votes_at(
+        rules, answers, [6, 8, total, total + 3], np.random.default_rng(1)
+    )
+    assert (one_each.sum(axis=-1) == 1).all()
+    assert (two_more.sum(axis=(1, 2)) == 8).all()
+    assert (all_of_them.sum(axis=-1) == (answers != NO_ANSWER).sum(axis=-1)).all()
+    assert (beyond == all_of_them).all()
