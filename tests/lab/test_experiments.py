@@ -7,14 +7,16 @@ import numpy as np
 import pytest
 
 from app.lab.experiments import requallo, stopping
+from app.lab.experiments.gittins import GittinsIndex, index_table
 from app.lab.experiments.requallo import LU, OPT_KG, P02
 from app.lab.experiments.shuffled import shuffled
 from app.lab.experiments.spending import NO_ANSWER, until_closed, votes_at
 from app.lab.job import Job
 from app.lab.recorded import Recorded, read_crowd
-from app.policy.allocation import LabelUncertainty
-from app.policy.belief import Facts
+from app.policy.allocation import Circumstances, LabelUncertainty
+from app.policy.belief import Facts, State
 from app.policy.engine import Engine
+from app.policy.prospect import Prospect
 from app.policy.requirements import Count, Significance
 from app.policy.rules import Rules
 from app.policy.workers import Anonymous
@@ -108,3 +110,37 @@ def test_a_budget_is_spent_where_the_priority_is_highest():
     assert (two_more.sum(axis=(1, 2)) == 8).all()
     assert (all_of_them.sum(axis=-1) == (answers != NO_ANSWER).sum(axis=-1)).all()
     assert (beyond == all_of_them).all()
+
+
+def test_gittins_is_what_the_best_stopping_time_earns_per_toss():
+    """By definition: the largest ratio of discounted gain to discounted tosses over all stopping rules of few tosses.
+
+    Rules are sets of states in which to go on; with four tosses at most there are few enough to try them all.
+    """
+    size, discount = 3, 0.8
+    reward = np.random.default_rng(7).random((size, size))
+    states = [(won, lost) for won in range(size) for lost in range(size - won)]
+
+    def earned(going, state):
+        if state not in going:
+            return np.zeros(2)
+        won, lost = state
+        chance = (won + 1) / (won + lost + 2)
+        after = chance * earned(going, (won + 1, lost)) + (1 - chance) * earned(going, (won, lost + 1))
+        return np.array([reward[state], 1.0]) + discount * after
+
+    others = states[1:]
+    rules = [{(0, 0), *(state for bit, state in enumerate(others) if number >> bit & 1)} for number in range(2**5)]
+    best = max(gain / tosses for gain, tosses in (earned(going, (0, 0)) for going in rules))
+    assert index_table(reward, discount)[0, 0] == pytest.approx(best, rel=1e-3)
+
+
+def test_gittins_sees_what_two_answers_may_turn():
+    """Where one answer cannot change the majority the knowledge gradient is 0; the index falls with the lead."""
+    index = GittinsIndex(budget=500).value(
+        Prospect.of(Anonymous(), State(np.array([[0.0, 0], [1, 0], [2, 0], [3, 0]]), np.empty((4, 0))), Facts.plain(4)),
+        Circumstances(Count(labels=9)),
+    )
+    assert (np.diff(index) < 0).all()
+    assert index.min() > 0
+    assert index[0] == pytest.approx(0.25, abs=1e-3)  # one answer, and then nothing is better than to stop

@@ -1,6 +1,6 @@
 """The papers' figures and tables, run by our own engine: one file per paper, one name per figure."""
 
-from app.lab.experiments import cost_sensitive_tables, crowdbudget, requallo, stopping
+from app.lab.experiments import cost_sensitive_tables, crowdbudget, optimistic, requallo, stopping
 from app.lab.experiments.finding import Experiment
 
 _GAO = (
@@ -15,6 +15,10 @@ _LI = "Li, Ma, Gao, Su, Quinn: Crowdsourcing High Quality Labels with a Tight Bu
 _ABRAHAM = (
     "Abraham, Alonso, Kandylas, Patel, Shelford, Slivkins: How Many Workers to Ask? Adaptive Exploration for "
     "Collecting High Quality Labels, SIGIR 2016"
+)
+
+_CHEN = (
+    "Chen, Lin, Zhou: Optimistic Knowledge Gradient Policy for Optimal Budget Allocation in Crowdsourcing, ICML 2013"
 )
 
 EXPERIMENTS = (
@@ -50,6 +54,22 @@ EXPERIMENTS = (
         needs=("rte",),
         seeds=100,
         quick_seeds=5,
+    ),
+    Experiment(
+        "opt-kg-figure-2",
+        "accuracy by budget, simulated: Opt-KG, Gittins, KG and chance; chosen and random pairs of item and worker",
+        _CHEN,
+        optimistic.figure_2,
+        seeds=20,
+        quick_seeds=2,
+    ),
+    Experiment(
+        "opt-kg-figure-3",
+        "the same on recorded answers",
+        _CHEN,
+        optimistic.figure_3,
+        needs=("rte",),
+        seeds=5,
     ),
     Experiment(
         "cost-sensitive-table-2",
