@@ -7,15 +7,19 @@ import numpy as np
 import pytest
 
 from app.lab.experiments import requallo, stopping
+from app.lab.experiments.cost_sensitive_figures import ACCURACY_COST, CROWDSCREEN, extra_workers
+from app.lab.experiments.crowdscreen import cheapest
 from app.lab.experiments.gittins import GittinsIndex, index_table
 from app.lab.experiments.requallo import LU, OPT_KG, P02
 from app.lab.experiments.shuffled import shuffled
 from app.lab.experiments.spending import NO_ANSWER, until_closed, votes_at
+from app.lab.experiments.stopping_grid import expected, of_count, of_majority, of_strategy
 from app.lab.job import Job
 from app.lab.recorded import Recorded, read_crowd
 from app.policy.allocation import Circumstances, LabelUncertainty
 from app.policy.belief import Facts, State
 from app.policy.engine import Engine
+from app.policy.planning.cost_sensitive import Prior, best_strategy
 from app.policy.prospect import Prospect
 from app.policy.requirements import Count, Significance
 from app.policy.rules import Rules
@@ -144,3 +148,40 @@ def test_gittins_sees_what_two_answers_may_turn():
     assert (np.diff(index) < 0).all()
     assert index.min() > 0
     assert index[0] == pytest.approx(0.25, abs=1e-3)  # one answer, and then nothing is better than to stop
+
+
+@pytest.mark.parametrize("loss", [20.0, 50.0, 100.0])
+def test_the_linear_program_finds_what_dynamic_programming_does(loss):
+    """Of all strategies that err no more, and may toss coins, none is cheaper than that of Gao et al., Algorithm 1."""
+    prior = Prior(6, 2)
+    strategy = best_strategy(prior, loss)
+    error = 1 - strategy.accuracy[0, 0]
+    answers, stop = cheapest(prior, error, 60)
+    assert answers == pytest.approx(strategy.answers[0, 0], rel=1e-6)
+    assert expected(stop, prior).accuracy == pytest.approx(1 - error, abs=1e-7)
+    assert expected(of_strategy(strategy), prior).answers == pytest.approx(answers, rel=1e-6)
+
+
+def test_the_linear_program_keeps_its_bounds():
+    """With one accuracy for all, the believed cost and error are those of the strategy that it gives."""
+    for error, most in ((0.1, 12), (0.03, 20), (0.01, 40)):
+        answers, stop = cheapest(0.75, error, most)
+        found = expected(stop, 0.75)
+        assert (1 - found.accuracy, found.answers) == (pytest.approx(error, abs=1e-6), pytest.approx(answers, rel=1e-6))
+    with pytest.raises(ValueError, match="at most 3 answers"):
+        cheapest(0.75, 0.01, 3)
+
+
+def test_a_majority_is_as_right_when_it_stops_early():
+    for workers in (3, 7, 15):
+        early, late = (expected(rule(workers), Prior(6, 2)) for rule in (of_majority, of_count))
+        assert early.accuracy == pytest.approx(late.accuracy)
+        assert early.answers < late.answers == workers
+
+
+@pytest.mark.parametrize("truth", [Prior(2.25, 0.75), Prior(6.4, 1.6)])
+def test_a_wrong_belief_costs_little(truth):
+    """Gao et al. (SIGMOD 2013, Figures 12 and 13): less than 2 % more workers; CrowdScreen needs more."""
+    more = extra_workers(truth)
+    assert -0.001 < more[ACCURACY_COST] < 0.02
+    assert not more[CROWDSCREEN] < 0.05

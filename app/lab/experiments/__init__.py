@@ -1,6 +1,14 @@
 """The papers' figures and tables, run by our own engine: one file per paper, one name per figure."""
 
-from app.lab.experiments import cost_sensitive_tables, crowdbudget, optimistic, requallo, stopping
+from app.lab.experiments import (
+    cost_sensitive_figures,
+    cost_sensitive_tables,
+    crowdbudget,
+    dispatching,
+    optimistic,
+    requallo,
+    stopping,
+)
 from app.lab.experiments.finding import Experiment
 
 _GAO = (
@@ -76,6 +84,37 @@ EXPERIMENTS = (
         "what votes tell of one answer and of the result, under two priors and two fixed accuracies",
         _GAO,
         cost_sensitive_tables.table_2,
+    ),
+    Experiment(
+        "cost-sensitive-table-3",
+        "how many answers find their question still open, by the size of a HIT: dispatched and at random",
+        _GAO,
+        dispatching.table_3,
+        seeds=10,
+    ),
+    Experiment(
+        "cost-sensitive-figure-5",
+        "workers for an accuracy, and accuracy from so many workers (Figure 6): four algorithms",
+        _GAO,
+        cost_sensitive_figures.figure_5,
+    ),
+    Experiment(
+        "cost-sensitive-figure-11",
+        "what they obtain where questions are harder than they believe",
+        _GAO,
+        cost_sensitive_figures.figure_11,
+    ),
+    Experiment(
+        "cost-sensitive-figure-12",
+        "workers needed where difficulty varies more, or is another on average (Figure 13), than believed",
+        _GAO,
+        cost_sensitive_figures.figure_12,
+    ),
+    Experiment(
+        "cost-sensitive-figure-14",
+        "how long it takes to make a strategy",
+        _GAO,
+        cost_sensitive_figures.figure_14,
     ),
     Experiment(
         "crowdbudget-figure-1",
