@@ -7,7 +7,10 @@ from app.lab.experiments import (
     dispatching,
     optimistic,
     requallo,
+    splice,
     stopping,
+    tiers,
+    ucb,
 )
 from app.lab.experiments.finding import Experiment
 
@@ -49,6 +52,15 @@ EXPERIMENTS = (
         quick_seeds=2,
     ),
     Experiment(
+        "requallo-figure-3",
+        "how well a classifier does that is trained on the labels that each policy bought",
+        _LI,
+        splice.figure_3,
+        needs=("splice",),
+        seeds=10,
+        quick_seeds=2,
+    ),
+    Experiment(
         "how-many-workers-figure-3",
         "stopping at a lead against a fixed number of labels, simulated",
         _ABRAHAM,
@@ -62,6 +74,18 @@ EXPERIMENTS = (
         needs=("rte",),
         seeds=100,
         quick_seeds=5,
+    ),
+    Experiment(
+        "how-many-workers-figure-6",
+        "votes that weigh by the tier of their worker",
+        _ABRAHAM,
+        tiers.figure_6,
+    ),
+    Experiment(
+        "how-many-workers-figure-8",
+        "asking the workers with the best record against random ones",
+        _ABRAHAM,
+        ucb.figure_8,
     ),
     Experiment(
         "opt-kg-figure-2",
@@ -122,6 +146,22 @@ EXPERIMENTS = (
         _TRAN_THANH,
         crowdbudget.figure_1,
         seeds=20,
+        quick_seeds=2,
+    ),
+    Experiment(
+        "crowdbudget-figure-2",
+        "the error of three ways to split a budget over 700 tasks of four prices",
+        _TRAN_THANH,
+        crowdbudget.figure_2,
+        seeds=10,
+        quick_seeds=2,
+    ),
+    Experiment(
+        "crowdbudget-figure-3",
+        "the same over 100 tasks, by their difficulty",
+        _TRAN_THANH,
+        crowdbudget.figure_3,
+        seeds=10,
         quick_seeds=2,
     ),
 )
