@@ -10,11 +10,9 @@ import click
 
 from app.lab.experiments import BY_NAME, EXPERIMENTS
 from app.lab.experiments.finding import Experiment, Finding, Setting
-from app.plots.canvas import drawn
-from app.plots.panels import side_by_side
+from app.plots.panels import in_rows
 
 _PUBLIC_SETS = Path(__file__).resolve().parents[3] / "shared" / "data"
-_PANEL_INCHES = 6.0
 _AGREES = {True: "yes", False: "NO", None: ""}
 
 
@@ -91,7 +89,7 @@ def _saved(experiment: Experiment, finding: Finding, folder: Path) -> Path:
     path = folder / f"{experiment.name}.svg"
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(drawn(side_by_side(finding.panels), width=_PANEL_INCHES * len(finding.panels)))
+        path.write_bytes(in_rows(finding.panels))
     except OSError as error:
         raise click.ClickException(f"Cannot save the picture as {path} ({error.strerror}).") from error
     return path

@@ -1,14 +1,19 @@
-"""Curves in panels side by side."""
+"""Curves in panels, to be compared with a figure of a paper."""
 
 from collections.abc import Sequence
+from itertools import cycle, zip_longest
+from math import ceil
 from typing import TYPE_CHECKING, Protocol
 
-from app.plots.canvas import Paint
+from app.plots.canvas import drawn
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 MARKERS = "osD^v<>Px*"
+PER_ROW = 3
+INCHES = (6.0, 4.5)  # of a panel
 
 
 class Curve(Protocol):
@@ -39,16 +44,26 @@ class Curves(Protocol):
     def log_y(self) -> bool: ...
 
 
-def side_by_side(panels: Sequence[Curves]) -> Paint:
-    """One panel next to the other, each with its own legend."""
+def in_rows(panels: Sequence[Curves]) -> bytes:
+    """A picture of all panels, three in a row, each with its own legend."""
+    columns = min(len(panels), PER_ROW)
+    rows = ceil(len(panels) / columns)
 
     def paint(figure: "Figure") -> None:
-        for axes, panel in zip(figure.subplots(1, len(panels), squeeze=False)[0], panels, strict=True):
-            for marker, line in zip(MARKERS * len(panel.lines), panel.lines, strict=False):
-                axes.errorbar(line.x, line.y, line.spread, marker=marker, markersize=4, capsize=2, label=line.name)
-            axes.set(title=panel.title, xlabel=panel.x_label, ylabel=panel.y_label)
-            if panel.log_y:
-                axes.set_yscale("log")
-            axes.legend(fontsize="small")
+        places = figure.subplots(rows, columns, squeeze=False).flat
+        for axes, panel in zip_longest(places, panels):
+            if panel is None:
+                axes.set_axis_off()
+            else:
+                _draw(axes, panel)
 
-    return paint
+    return drawn(paint, width=INCHES[0] * columns, height=INCHES[1] * rows)
+
+
+def _draw(axes: "Axes", panel: Curves) -> None:
+    for marker, line in zip(cycle(MARKERS), panel.lines, strict=False):
+        axes.errorbar(line.x, line.y, line.spread, marker=marker, markersize=4, capsize=2, label=line.name)
+    axes.set(title=panel.title, xlabel=panel.x_label, ylabel=panel.y_label)
+    if panel.log_y:
+        axes.set_yscale("log")
+    axes.legend(fontsize="small")
