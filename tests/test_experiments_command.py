@@ -62,6 +62,13 @@ def test_what_needs_data_says_where_to_put_it(run, tmp_path):
             assert "SUFFICE_PUBLIC_SETS" in sentence
 
 
+def test_a_set_without_its_files_is_named(run, tmp_path):
+    (tmp_path / "rte").mkdir()
+    said = run("how-many-workers-figure-4", "--quick", "--data", str(tmp_path))
+    assert said.exit_code == 1
+    assert said.stderr.strip() == f"Error: Cannot read {tmp_path / 'rte' / 'answers.csv'} (No such file or directory)."
+
+
 def test_a_folder_that_cannot_be_written_is_named(run, tmp_path):
     (tmp_path / "taken").write_text("")
     said = run("cost-sensitive-table-2", "--plot-dir", str(tmp_path / "taken" / "in-a-file"))

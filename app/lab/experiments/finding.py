@@ -56,8 +56,13 @@ class Line:
 
     @classmethod
     def through(cls, name: str, x: npt.ArrayLike, y: npt.ArrayLike, spread: npt.ArrayLike | None = None) -> "Line":
-        """The curve through points given as arrays."""
-        return cls(name, _floats(x), _floats(y), None if spread is None else _floats(spread))
+        """The curve through points given as arrays; those whose y is not a number are left out.
+
+        >>> Line.through("fits", [1, 2, 3], [0.5, float("nan"), 0.25]).x
+        [1.0, 3.0]
+        """
+        known = ~np.isnan(np.asarray(y, dtype=np.float64))
+        return cls(name, _floats(x, known), _floats(y, known), None if spread is None else _floats(spread, known))
 
 
 @dataclass(frozen=True)
@@ -102,5 +107,5 @@ def equal_as_printed(paper: float, ours: float, digits: int) -> bool:
     return abs(paper - ours) <= 0.501 / 10.0**digits
 
 
-def _floats(values: npt.ArrayLike) -> list[float]:
-    return [float(each) for each in np.asarray(values, dtype=np.float64)]
+def _floats(values: npt.ArrayLike, which: npt.NDArray[np.bool_]) -> list[float]:
+    return [float(each) for each in np.asarray(values, dtype=np.float64)[which]]
