@@ -1,7 +1,7 @@
 """Figures 5, 6 and 11 to 14 of Gao et al. (SIGMOD 2013): four algorithms that trade answers for accuracy."""
 
 from collections.abc import Callable, Iterable, Sequence
-from functools import cache
+from functools import cache, lru_cache
 
 import numpy as np
 from scipy import special
@@ -14,7 +14,8 @@ from app.policy.belief import Array
 from app.policy.planning.cost_sensitive import Prior, best_strategy
 
 BELIEVED = Prior(6, 2)
-LOSSES = tuple(np.geomspace(21.0, 1000.0, 64).tolist())
+BELIEVED_MEAN = 0.75
+LOSSES = tuple(np.geomspace(21.0, 1000.0, 50).tolist())
 MOST = 40  # answers that CrowdScreen may buy; the paper's Figure 14 goes so far
 ERRORS = tuple(np.geomspace(0.24, 0.0005, 40).tolist())
 COUNTS = range(3, 42, 2)
@@ -23,20 +24,36 @@ ACCURACY_COST, CROWDSCREEN, MAJORITY, NAIVE = "Accuracy-Cost", "CrowdScreen", "m
 
 
 @cache
-def rules(name: str, belief: Prior = BELIEVED) -> tuple[Array, ...]:
-    """The stopping rules among which an algorithm chooses, from few answers to many."""
+def rules(name: str) -> tuple[Array, ...]:
+    """The stopping rules among which an algorithm that believes in B(6, 2) chooses, from few answers to many."""
     if name == ACCURACY_COST:
-        return tuple(of_strategy(best_strategy(belief, loss)) for loss in LOSSES)
+        return tuple(of_strategy(best_strategy(BELIEVED, loss)) for loss in LOSSES)
     if name == CROWDSCREEN:
-        accuracy = belief.a / (belief.a + belief.b)
-        return tuple(cheapest(accuracy, error, MOST)[1] for error in ERRORS if error < 1 - accuracy)
+        return tuple(cheapest(BELIEVED_MEAN, error, MOST)[1] for error in ERRORS)
     return tuple((of_majority if name == MAJORITY else of_count)(workers) for workers in COUNTS)
 
 
-def trade_off(name: str, truth: Difficulty, belief: Prior = BELIEVED) -> list[Expected]:
+def trade_off(name: str, truth: Difficulty) -> list[Expected]:
     """What its rules come to on questions that are so hard, in the order of their answers."""
-    found = {expected(rule, truth) for rule in rules(name, belief)}
-    return sorted(found, key=lambda each: each.answers)
+    return _in_order(expected(rule, truth) for rule in rules(name))
+
+
+def trade_off_near(answers: float, belief: Prior, truth: Prior, points: int = 60) -> list[Expected]:
+    """The same for the strategies of any belief that ask for about so many answers, closely."""
+    losses = [21.0]
+    while (last := _of_loss(losses[-1], belief, truth).answers) < 1.1 * answers:
+        losses.append(losses[-1] * (1.15 if last > 0.85 * answers else 1.4))
+    low = max((loss for loss in losses if _of_loss(loss, belief, truth).answers < 0.9 * answers), default=losses[0])
+    return _in_order(_of_loss(loss, belief, truth) for loss in np.geomspace(low, losses[-1], points).tolist())
+
+
+@lru_cache(maxsize=4096)
+def _of_loss(loss: float, belief: Prior, truth: Prior) -> Expected:
+    return expected(of_strategy(best_strategy.__wrapped__(belief, loss)), truth)  # too many tables to keep
+
+
+def _in_order(found: Iterable[Expected]) -> list[Expected]:
+    return sorted(set(found), key=lambda each: each.answers)
 
 
 def answers_at(points: Sequence[Expected], accuracy: float) -> float:
@@ -96,7 +113,7 @@ def _lines(curves: dict[str, list[Expected]], *, swapped: bool = False) -> Itera
 
 def promised(name: str, accuracy: float) -> Array:
     """The rule that an algorithm takes to reach this accuracy, by its own belief."""
-    believed: Difficulty = BELIEVED.a / (BELIEVED.a + BELIEVED.b) if name == CROWDSCREEN else BELIEVED
+    believed: Difficulty = BELIEVED_MEAN if name == CROWDSCREEN else BELIEVED
     return next(rule for rule in rules(name) if expected(rule, believed).accuracy >= accuracy)
 
 
@@ -165,9 +182,9 @@ def figure_12(setting: Setting) -> Finding:
 
 def extra_workers(truth: Prior) -> dict[str, float]:
     """How many workers more than with the right belief it takes to be as right as that is with ten."""
-    right = trade_off(ACCURACY_COST, truth, truth)
-    required = accuracy_at(right, 10.0)
-    return {name: answers_at(trade_off(name, truth), required) / 10 - 1 for name in (ACCURACY_COST, CROWDSCREEN)}
+    required = accuracy_at(trade_off_near(10.0, truth, truth), 10.0)
+    curves = {ACCURACY_COST: trade_off_near(10.0, BELIEVED, truth), CROWDSCREEN: trade_off(CROWDSCREEN, truth)}
+    return {name: answers_at(curve, required) / 10 - 1 for name, curve in curves.items()}
 
 
 def _deviation(prior: Prior) -> float:
@@ -184,7 +201,7 @@ def figure_14(setting: Setting) -> Finding:
         NON_LINEAR: lambda workers: [
             best_strategy.__wrapped__(BELIEVED, loss) for loss in LOSSES if BELIEVED.horizon(loss) <= workers
         ],
-        CROWDSCREEN: lambda workers: cheapest.__wrapped__(0.75, 0.05, workers),
+        CROWDSCREEN: lambda workers: cheapest.__wrapped__(BELIEVED_MEAN, 0.05, workers),
     }
     took: dict[str, list[float]] = {}
     for name, make in makers.items():

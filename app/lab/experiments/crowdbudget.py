@@ -99,7 +99,7 @@ def figure_2(setting: Setting) -> Finding:
     gains = {other: 1 - np.divide(error[CROWDBUDGET], error[other]) for other in (UNIFORM, RANDOM)}
     small = np.array(budgets) <= 1150
     least = float(max(gain[small].max() for gain in gains.values()))
-    last = float(max(error[UNIFORM][-1], error[RANDOM][-1]) - error[CROWDBUDGET][-1])
+    last = float(max(abs(error[other][-1] - error[CROWDBUDGET][-1]) for other in (UNIFORM, RANDOM)))
     middle = [at for at, budget in enumerate(budgets) if 250 <= budget <= 750]
     better = sum(error[RANDOM][at] < error[UNIFORM][at] for at in middle)
     rows = (
