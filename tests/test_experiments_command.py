@@ -62,6 +62,12 @@ def test_what_needs_data_says_where_to_put_it(run, tmp_path):
             assert "SUFFICE_PUBLIC_SETS" in sentence
 
 
+def test_what_averages_nothing_takes_no_seeds(run):
+    said = run("cost-sensitive-table-2", "--seeds", "3")
+    assert said.exit_code == 2
+    assert "takes no --seeds" in said.stderr
+
+
 def test_a_set_without_its_files_is_named(run, tmp_path):
     (tmp_path / "rte").mkdir()
     said = run("how-many-workers-figure-4", "--quick", "--data", str(tmp_path))

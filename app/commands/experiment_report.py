@@ -23,10 +23,12 @@ def named(name: str) -> Experiment:
 
 def run(experiment: Experiment, data: Path, *, seeds: int | None, quick: bool) -> Finding:
     """Run it on the public sets in this folder; progress goes to the error stream."""
+    if seeds is not None and experiment.seeds is None:
+        raise click.UsageError(f"{experiment.name} averages nothing, so that it takes no --seeds")
     _refuse_without_data(experiment, data)
     setting = Setting(
         data=data,
-        seeds=seeds or (experiment.quick_seeds if quick else experiment.seeds),
+        seeds=seeds or (experiment.quick_seeds if quick else experiment.seeds) or 1,
         quick=quick,
         tell=lambda words: click.echo(words, err=True),
         clock=perf_counter,

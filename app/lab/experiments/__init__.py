@@ -65,6 +65,7 @@ EXPERIMENTS = (
         "stopping at a lead against a fixed number of labels, simulated",
         _ABRAHAM,
         stopping.figure_3,
+        seeds=2,
     ),
     Experiment(
         "how-many-workers-figure-4",

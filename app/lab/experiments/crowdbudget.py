@@ -124,45 +124,44 @@ def figure_2(setting: Setting) -> Finding:
 
 def figure_3(setting: Setting) -> Finding:
     """100 tasks, three budgets, average difficulty from .05 to .5."""
-    tasks = 100
-    prices = np.resize(PRICES, tasks)
-    difficulties = (0.05, 0.2, 0.35, 0.5) if setting.quick else tuple(np.arange(1, 11) / 20)
+    difficulties = (0.05, 0.2, 0.35, 0.5) if setting.quick else tuple((np.arange(1, 11) / 20).tolist())
     rows: list[Row] = []
     panels = []
     for how, relative in (("all tasks alike", np.ones(4)), ("dearer is harder", np.array([0.4, 0.8, 1.2, 1.6]))):
         for budget in (100, 200, 400):
-            setting.tell(f"{how}, B = {budget}: {len(difficulties)} difficulties")
-            error = {
-                difficulty: _errors([budget], prices, _accuracy(difficulty, relative, tasks), setting.seeds)
-                for difficulty in difficulties
-            }
-            gain = {
-                difficulty: float(1 - each[CROWDBUDGET][0] / min(each[UNIFORM][0], each[RANDOM][0]))
-                for difficulty, each in error.items()
-            }
-            best = max(gain, key=lambda difficulty: gain[difficulty])
-            won = sum(each > 0 for each in gain.values())
-            names = (CROWDBUDGET, UNIFORM, RANDOM)
-            easy = [float(np.mean([error[d][name][0] for d in difficulties if d < 0.4])) for name in names]
             where = f"{how}, B = {budget}"
-            rows += [
-                Row(f"{where}: best gain", "significant", f"{gain[best]:+.0%} at {best:.2f}", gain[best] > 0.05),
-                Row(f"{where}: CrowdBudget is best", "always", f"at {won} of {len(gain)}", won == len(gain)),
-                *(
-                    Row(f"{where}: mean error below .4, {name}", "not given", each)
-                    for name, each in zip(names, easy, strict=True)
-                ),
-            ]
-            lines = tuple(
-                Line.through(name, difficulties, [each[name][0] for each in error.values()]) for name in names
-            )
-            panels.append(Panel(f"B = {budget}, {how}", "average difficulty", "error per task", lines))
+            setting.tell(f"{where}: {len(difficulties)} difficulties")
+            error = _by_difficulty(budget, difficulties, relative, setting.seeds)
+            rows += _compared(where, np.array(difficulties), error)
+            lines = tuple(Line.through(name, difficulties, each) for name, each in error.items())
+            panels.append(Panel(where, "average difficulty", "error per task", lines))
     notes = (
         "Difficulty is how often an answer is wrong. The paper does not say how it varies about its average.",
         "Gains are over the better of Uniform and Random; errors are exact expectations.",
         "The split goes by 1 / price^2: at B = 400 a task of $0.2 gets 42 answers or more, one of $1 one or two.",
     )
     return Finding(tuple(rows), tuple(panels), notes)
+
+
+def _by_difficulty(budget: int, difficulties: Sequence[float], relative: Array, seeds: int) -> dict[str, Array]:
+    """The error of the three algorithms at each average difficulty."""
+    prices = np.resize(PRICES, TASKS)
+    found = [_errors([budget], prices, _accuracy(each, relative, TASKS), seeds) for each in difficulties]
+    return {name: np.array([each[name][0] for each in found]) for name in (CROWDBUDGET, UNIFORM, RANDOM)}
+
+
+def _compared(where: str, difficulty: Array, error: dict[str, Array]) -> list[Row]:
+    gain = 1 - error[CROWDBUDGET] / np.minimum(error[UNIFORM], error[RANDOM])
+    best, won = int(gain.argmax()), int((gain > 0).sum())
+    written = f"{gain[best]:+.0%} at {difficulty[best]:.2f}"
+    return [
+        Row(f"{where}: best gain", "significant", written, bool(gain[best] > 0.05)),
+        Row(f"{where}: CrowdBudget is best", "always", f"at {won} of {len(gain)}", won == len(gain)),
+        *(
+            Row(f"{where}: mean error below .4, {name}", "not given", float(each[difficulty < 0.4].mean()))
+            for name, each in error.items()
+        ),
+    ]
 
 
 def _accuracy(difficulty: float, relative: Array, tasks: int) -> Array:

@@ -10,6 +10,8 @@ from app.lab.experiments.stopping_grid import Difficulty
 from app.policy.belief import Array, IntArray
 from app.policy.planning.cost_sensitive import Prior
 
+_NEVER = 1e-12  # statuses less likely than this are not reached
+
 
 @lru_cache(maxsize=512)
 def cheapest(belief: Difficulty, error: float, most: int) -> tuple[float, Array]:
@@ -26,19 +28,8 @@ def cheapest(belief: Difficulty, error: float, most: int) -> tuple[float, Array]
     """
     first, second = _statuses(most)
     right, agreement = _read(belief, first, second)
-    place = np.full((most + 2, most + 2), -1)
-    place[first, second] = np.arange(len(first))
     asking = np.flatnonzero(first + second < most)
-    tied = first[asking] == second[asking]
-    up = place[first[asking] + 1, second[asking]]
-    down = np.where(tied, up, place[first[asking], second[asking] + ~tied])
-    inflow = sparse.coo_array(
-        (
-            np.concatenate([agreement[asking], 1 - agreement[asking]]),
-            (np.concatenate([up, down]), np.tile(np.arange(len(asking)), 2)),
-        ),
-        shape=(len(first), len(asking)),
-    ).tocsr()
+    inflow = _inflow(first, second, asking, agreement)
     own = sparse.csr_array((np.ones(len(asking)), (asking, np.arange(len(asking)))), shape=inflow.shape)
     stopping, start = inflow - own, np.eye(1, len(first))[0]  # P(stop at s) = start + stopping @ g
     found = linprog(  # type: ignore[call-overload]  # the stubs know of no sparse matrices
@@ -50,12 +41,23 @@ def cheapest(belief: Difficulty, error: float, most: int) -> tuple[float, Array]
     if not found.success:
         raise ValueError(f"no strategy of at most {most} answers errs no more than {error:g}")
     reached = start + inflow @ found.x
-    left = np.zeros(len(first))
-    left[asking] = found.x
-    stop = np.divide(reached - left, reached, out=np.ones(len(first)), where=reached > 1e-12)
+    stop = np.divide(start + stopping @ found.x, reached, out=np.ones(len(first)), where=reached > _NEVER)
     table = np.ones((most + 1, most + 1))
     table[first, second] = table[second, first] = np.clip(stop, 0.0, 1.0)
     return float(found.fun), table
+
+
+def _inflow(first: IntArray, second: IntArray, asking: IntArray, agreement: Array) -> sparse.csr_array:
+    """How what leaves each asking status arrives at others, shape (statuses, asking); (m, m) leads to (m + 1, m)."""
+    size = int(first.max()) + 2
+    place = np.full((size, size), -1)
+    place[first, second] = np.arange(len(first))
+    tied = first[asking] == second[asking]
+    up = place[first[asking] + 1, second[asking]]
+    down = np.where(tied, up, place[first[asking], second[asking] + ~tied])
+    share = np.concatenate([agreement[asking], 1 - agreement[asking]])
+    arrows = (np.concatenate([up, down]), np.tile(np.arange(len(asking)), 2))
+    return sparse.coo_array((share, arrows), shape=(len(first), len(asking))).tocsr()
 
 
 def _statuses(most: int) -> tuple[IntArray, IntArray]:

@@ -94,7 +94,7 @@ class Experiment:
     citation: str
     run: Callable[[Setting], Finding]
     needs: tuple[str, ...] = ()  # folders of public sets
-    seeds: int = 1  # runs that are averaged
+    seeds: int | None = None  # runs that are averaged; None: it is exact, or one long run
     quick_seeds: int = 1
 
 
