@@ -51,6 +51,17 @@ def test_json_holds_the_same_and_nothing_else_is_printed(run):
     assert {line["name"] for line in told["panels"][0]["lines"]} >= {"exponential", "the error itself"}
 
 
+@pytest.mark.parametrize("name", ["crowdbudget-figure-2", "cost-sensitive-figure-5", "cost-sensitive-figure-11"])
+def test_all_that_is_found_can_be_told(run, name):
+    """Numbers and truths are JSON's own, and every comparison has both sides."""
+    rows = json.loads(run(name, "--quick", "--json").stdout)["rows"]
+    assert rows
+    for row in rows:
+        assert row["what"]
+        assert row["agrees"] in (True, False, None)
+        assert isinstance(row["ours"], int | float | str)
+
+
 def test_what_needs_data_says_where_to_put_it(run, tmp_path):
     """One sentence, no traceback, for every experiment that reads a public set."""
     for experiment in EXPERIMENTS:
@@ -81,3 +92,9 @@ def test_a_folder_that_cannot_be_written_is_named(run, tmp_path):
     [sentence] = said.stderr.strip().splitlines()
     assert said.exit_code == 1
     assert "Cannot save the picture" in sentence
+
+
+def test_the_guide_has_a_row_for_every_experiment(project):
+    guide = (project / "docs" / "experiments.md").read_text()
+    rows = [line.split("|")[1] for line in guide.splitlines() if line.startswith("| `")]
+    assert sorted(row.split("`")[1] for row in rows) == sorted(experiment.name for experiment in EXPERIMENTS)

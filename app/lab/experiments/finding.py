@@ -36,6 +36,11 @@ class Row:
     agrees: bool | None = None  # None: there is nothing to hold ours against
     digits: int = 3  # behind the point
 
+    def __post_init__(self) -> None:
+        """A comparison of arrays gives numpy's bool, which is nobody else's."""
+        if self.agrees is not None:
+            object.__setattr__(self, "agrees", bool(self.agrees))
+
     def written(self, figure: Figure) -> str:
         """A figure as it is printed.
 
