@@ -15,6 +15,7 @@ import uvicorn
 from pydantic import ValidationError
 from uvicorn.supervisors import Multiprocess
 
+from app.commands.experiments import experiments
 from app.commands.replay import replay
 from app.commands.simulate import simulate
 from app.errors import StartupError
@@ -38,6 +39,7 @@ def main() -> None:
 
 main.add_command(replay)
 main.add_command(simulate)
+main.add_command(experiments)
 
 
 @main.command()

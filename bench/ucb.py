@@ -8,42 +8,14 @@ about that of the groups of Table 1. Another power may be given on the command l
 
 import sys
 
-import numpy as np
-
-from app.lab.crowd import Crowd, polynomial_rates, skilled, truths
 from app.lab.curves import Curve, saving
-from app.lab.job import Job
-from app.lab.streams import Outcome, at_random, by_index, stream
-from app.policy.belief import Facts
-from app.policy.engine import Engine
-from app.policy.requirements import Margin
-from app.policy.rules import Rules
-from app.policy.workers import Anonymous
-
-WORKERS, HITS = 1_000, 5_000
-EPSILONS = (0.0, 0.05, 0.1)
-CONSTANTS = (1.25, 1.5, 1.75, 2.0)  # from the second vote on: a rule that stops at one vote tells nothing of its worker
-CLAIM = 0.35
-
-
-def run(crowd: Crowd, c: float, epsilon: float, *, ucb: bool) -> Outcome:
-    """One stream of HITs."""
-    rules = Rules(
-        labels=("no", "yes"),
-        requirement=Margin(c=c, epsilon=epsilon),
-        worker_model=Anonymous(),
-        max_votes_per_label=None,
-    )
-    rng = np.random.default_rng(2)
-    job = Job(Engine(rules), Facts.plain(crowd.items), crowd.workers)
-    return stream(job, crowd, by_index(job) if ucb else at_random(job, rng), rng)
+from app.lab.experiments.ucb import CLAIM, CONSTANTS, EPSILONS, HITS, WORKERS, crowd_of, run
 
 
 def main() -> None:
     """Print a line per setting, then the saving at equal error: costs are interpolated in log error."""
     degree = int(sys.argv[1]) if len(sys.argv) > 1 else 1
-    rng = np.random.default_rng(1)
-    crowd = Crowd(truths(HITS, 2, rng), skilled(polynomial_rates(WORKERS, degree, rng), 2))
+    crowd = crowd_of(WORKERS, HITS, degree)
     print(f"{'epsilon':>8} {'C':>5} {'random: cost':>13} {'error':>7} {'ucb: cost':>10} {'error':>7}")
     for epsilon in EPSILONS:
         pairs = [(run(crowd, c, epsilon, ucb=False), run(crowd, c, epsilon, ucb=True)) for c in CONSTANTS]

@@ -5,9 +5,9 @@ import pytest
 
 from app.lab.crowd import Crowd, polynomial_rates, skilled, truths
 from app.lab.curves import Curve, saving
-from bench.tiers import WEIGHTS
-from bench.tiers import run as run_tiers
-from bench.ucb import run as run_ucb
+from app.lab.experiments.tiers import WEIGHTS
+from app.lab.experiments.tiers import run as run_tiers
+from app.lab.experiments.ucb import run as run_ucb
 
 
 def test_the_best_record_costs_a_third_less_than_chance():

@@ -1,0 +1,69 @@
+"""Curves in panels, to be compared with a figure of a paper."""
+
+from collections.abc import Sequence
+from itertools import cycle, zip_longest
+from math import ceil
+from typing import TYPE_CHECKING, Protocol
+
+from app.plots.canvas import drawn
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+MARKERS = "osD^v<>Px*"
+PER_ROW = 3
+INCHES = (6.0, 4.5)  # of a panel
+
+
+class Curve(Protocol):
+    """A named line through points, perhaps with a spread to either side."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def x(self) -> Sequence[float]: ...
+    @property
+    def y(self) -> Sequence[float]: ...
+    @property
+    def spread(self) -> Sequence[float] | None: ...
+
+
+class Curves(Protocol):
+    """Curves that share two axes."""
+
+    @property
+    def title(self) -> str: ...
+    @property
+    def x_label(self) -> str: ...
+    @property
+    def y_label(self) -> str: ...
+    @property
+    def lines(self) -> Sequence[Curve]: ...
+    @property
+    def log_y(self) -> bool: ...
+
+
+def in_rows(panels: Sequence[Curves]) -> bytes:
+    """A picture of all panels, three in a row, each with its own legend."""
+    columns = min(len(panels), PER_ROW)
+    rows = ceil(len(panels) / columns)
+
+    def paint(figure: "Figure") -> None:
+        places = figure.subplots(rows, columns, squeeze=False).flat
+        for axes, panel in zip_longest(places, panels):
+            if panel is None:
+                axes.set_axis_off()
+            else:
+                _draw(axes, panel)
+
+    return drawn(paint, width=INCHES[0] * columns, height=INCHES[1] * rows)
+
+
+def _draw(axes: "Axes", panel: Curves) -> None:
+    for marker, line in zip(cycle(MARKERS), panel.lines, strict=False):
+        axes.errorbar(line.x, line.y, line.spread, marker=marker, markersize=4, capsize=2, label=line.name)
+    axes.set(title=panel.title, xlabel=panel.x_label, ylabel=panel.y_label)
+    if panel.log_y:
+        axes.set_yscale("log")
+    axes.legend(fontsize="small")
