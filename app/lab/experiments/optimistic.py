@@ -10,12 +10,13 @@ from app.lab.experiments.gittins import GittinsIndex
 from app.lab.experiments.shuffled import shuffled
 from app.lab.experiments.spending import share_right, votes_at
 from app.lab.recorded import Recorded, read_crowd
-from app.lab.replay_pairs import accuracy_of_pairs
+from app.lab.replay import replay
 from app.policy.aggregation import Aggregation, Ballots, Kos, Majority, OneCoin
 from app.policy.allocation import Allocation, KnowledgeGradient, OptimisticKnowledgeGradient
 from app.policy.belief import Array, IntArray
 from app.policy.requirements import Count
 from app.policy.rules import Rules
+from app.policy.worker_choice import Pair
 from app.policy.workers import Anonymous
 from app.policy.workers import OneCoin as OneCoinWorkers
 
@@ -59,18 +60,22 @@ def pairs(crowd: Recorded, per_item: Sequence[int], runs: int, rng: np.random.Ge
         labels=crowd.labels,
         requirement=Count(labels=len(crowd.item) // len(crowd.items)),
         worker_model=OneCoinWorkers(prior=(4, 1)),
+        worker_choice=Pair(optimism=0),
+        refit=None,
         max_votes_per_label=None,
     )
-    found = {
-        name: accuracy_of_pairs(crowd, by(allocation, plain), per_item, runs).T
-        for name, allocation in _SELECTIVE.items()
-    }
+    found = {name: _of_pairs(crowd, by(allocation, plain), per_item, runs) for name, allocation in _SELECTIVE.items()}
     orders = [rng.permutation(len(crowd.item)) for _ in range(runs)]
     for name, aggregation in _AT_RANDOM.items():
         found[name] = np.array(
             [[_of_some(crowd, order[: each * len(crowd.items)], aggregation) for order in orders] for each in per_item]
         )
     return found
+
+
+def _of_pairs(crowd: Recorded, rules: Rules, per_item: Sequence[int], runs: int) -> Array:
+    """The accuracy after so many labels per item where the policy picks the worker, shape (budgets, runs)."""
+    return np.stack([at.accuracy for at in replay(crowd, rules, per_item, runs=runs, workers="choose")])
 
 
 def _of_some(crowd: Recorded, answers: IntArray, aggregation: Aggregation) -> float:
