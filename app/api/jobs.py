@@ -63,7 +63,7 @@ async def _create(connection: AsyncConnection, body: JobIn, now: datetime) -> Re
         budget=body.budget,
         lease_duration=timedelta(seconds=body.lease_seconds),
         reputation=body.reputation,
-        plan=None if body.plan is None else body.plan.model_dump(mode="json"),
+        plan=None if body.plan is None else body.plan.model_dump(mode="json", exclude_unset=True),
         now=now,
     )
     return Reply(status=201, headers={"Location": f"/v1/jobs/{job.job_id}"}, body=_shown(job).model_dump_json())

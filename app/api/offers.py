@@ -3,32 +3,47 @@
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, Field, model_validator
+from pydantic import BaseModel, Field, SerializerFunctionWrapHandler, model_serializer, model_validator
 from pydantic_core import PydanticCustomError
 
-from app.api.wire import AmountIn, AmountOut, ReasonOut, Request
+from app.api.wire import AmountIn, AmountOut, ReasonOut, Request, money
 from app.policy.aggregation import AnyAggregation, Majority
 from app.policy.allocation import AnyAllocation
+from app.policy.gold import AutoGold, Gold
 from app.policy.planning.cost_sensitive import Prior
+from app.policy.planning.stopping import Limits, outlooks
+from app.policy.refit import Refit
 from app.policy.requirements import AnyRequirement, Profit
 from app.policy.requirements.profit import MOST_MONEY
+from app.policy.spammers import Spammers
+from app.policy.worker_choice import AnyWorkerChoice
 from app.policy.workers import Anonymous, AnyWorkerModel
 
 PlanKind = Literal["accuracy-cost", "split", "fitness", "forecast", "requirement"]
 Share = Annotated[float, Field(ge=0, le=1)]
 Labels = Annotated[int, Field(ge=1, le=10_000)]
 
-# What a plan settles of a job, unless the job says it itself.
-SETTLED = (
-    "requirement",
-    "allocation",
-    "worker_model",
-    "aggregation",
-    "budget",
-    "min_labels",
-    "max_labels",
-    "max_votes_per_label",
-)
+
+class Settled(BaseModel):
+    """What a plan settles of a job, unless the job says it itself. What is not there it leaves open."""
+
+    requirement: AnyRequirement | None = None
+    allocation: AnyAllocation | None = None
+    worker_model: AnyWorkerModel | None = None
+    aggregation: AnyAggregation | None = None
+    min_labels: Labels | None = None
+    max_labels: Annotated[Labels | None, Field(description="null: no such limit")] = None
+    max_votes_per_label: Annotated[Labels | None, Field(description="null: no such limit")] = None
+    worker_choice: AnyWorkerChoice | None = None
+    leases_per_worker: Annotated[int, Field(ge=1, le=100)] | None = None
+    refit: Refit | None = None
+    spammers: Spammers | None = None
+    gold: Gold | None = None
+    auto_gold: AutoGold | None = None
+
+
+_SETTLED = ("budget", *Settled.model_fields)
+_NULL_SAYS_SOMETHING = {"budget", "max_labels", "max_votes_per_label", "refit", "spammers", "auto_gold"}
 
 
 class PromiseIn(Request):
@@ -47,19 +62,17 @@ class PromiseIn(Request):
         return self
 
 
-class PlanIn(Request):
+class PlanIn(Request, Settled):
     """A plan as its endpoint offered it. What it settles is taken for the job unless the job says it itself."""
 
     kind: Annotated[PlanKind, Field(description="Which plan it was")]
-    requirement: AnyRequirement | None = None
-    allocation: AnyAllocation | None = None
-    worker_model: AnyWorkerModel | None = None
-    aggregation: AnyAggregation | None = None
-    budget: Annotated[AmountIn | None, Field(description="null: the plan does not say")] = None
-    min_labels: Labels | None = None
-    max_labels: Labels | None = None
-    max_votes_per_label: Labels | None = None
+    budget: Annotated[AmountIn | None, Field(description="null: unlimited")] = None
     promise: PromiseIn
+
+    def said(self) -> dict[str, Any]:
+        """What it settles, by the names that a job has for it."""
+        sent = {name: getattr(self, name) for name in _SETTLED if name in self.model_fields_set}
+        return {name: one for name, one in sent.items() if one is not None or name in _NULL_SAYS_SOMETHING}
 
 
 class PromiseOut(BaseModel):
@@ -69,19 +82,17 @@ class PromiseOut(BaseModel):
     resolved: float | None = None
 
 
-class PlanOut(BaseModel):
+class PlanOut(Settled):
     """What a job can be made from: send it as `plan` of `POST /v1/jobs`."""
 
     kind: PlanKind
-    requirement: AnyRequirement | None = None
-    allocation: AnyAllocation | None = None
-    worker_model: AnyWorkerModel | None = None
-    aggregation: AnyAggregation | None = None
     budget: AmountOut | None = None
-    min_labels: int | None = None
-    max_labels: int | None = None
-    max_votes_per_label: int | None = None
     promise: PromiseOut
+
+    @model_serializer(mode="wrap")
+    def _only_what_it_settles(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        shown: dict[str, Any] = handler(self)
+        return {name: value for name, value in shown.items() if name in self.model_fields_set}
 
     @classmethod
     def by_votes(cls, kind: PlanKind, promise: PromiseOut, **settled: Any) -> "PlanOut":  # noqa: ANN401  its own fields
@@ -96,18 +107,30 @@ Offer = Annotated[
 
 @dataclass(frozen=True)
 class AtStake:
-    """What an answer is worth and a wrong one costs, in money, and how often workers are right."""
+    """What an answer is worth and a wrong one costs, and what it costs itself, in money; and how often it is right."""
 
     value: float
     loss: float
+    cost: float
     prior: Prior
 
 
-def profit_offer(kind: PlanKind, stakes: AtStake, most_answers: int, promise: PromiseOut) -> PlanOut | None:
-    """A job that asks about an item for as long as the next answer saves more than it costs; None beyond its limits."""
+def profit_offer(kind: PlanKind, stakes: AtStake, most_answers: int) -> PlanOut | None:
+    """A job that asks about an item for as long as the next answer saves more than it costs; None beyond its limits.
+
+    The promise is that of the job: items that end in a tie are not resolved.
+    """
     if max(stakes.value, stakes.loss) > MOST_MONEY:
         return None
-    requirement = Profit(value=stakes.value, loss=stakes.loss, prior=(stakes.prior.a, stakes.prior.b))
+    prior = (stakes.prior.a, stakes.prior.b)
+    requirement = Profit(value=stakes.value, loss=stakes.loss, prior=prior, most_answers=most_answers)
+    (expected,) = outlooks([requirement], Limits(1, most_answers, most_answers), stakes.prior, stakes.cost)
+    promise = PromiseOut(
+        cost_per_item=money(expected.labels * stakes.cost),
+        labels_per_item=expected.labels,
+        accuracy=expected.accuracy,
+        resolved=expected.resolved,
+    )
     limits = {"max_labels": most_answers, "max_votes_per_label": most_answers}
     return PlanOut.by_votes(kind, promise, requirement=requirement, **limits)
 

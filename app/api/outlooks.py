@@ -29,7 +29,15 @@ def plan_of(job: Job) -> PlanSeen | None:
     if job.plan is None:
         return None
     promised = {name: value if value is None else float(value) for name, value in job.plan["promise"].items()}
-    so_far = SoFar(job.items, job.resolved, job.given_up, job.answers, float(job.spent), job.completeness)
+    so_far = SoFar(
+        job.items,
+        job.resolved,
+        job.given_up,
+        job.answers,
+        float(job.spent),
+        job.completeness,
+        out_of_money=job.budget is not None and job.budget - job.spent < job.least_cost,
+    )
     found = compare(Promise(**promised), so_far, _expected(job))
     return PlanSeen(
         **job.plan,
@@ -50,7 +58,7 @@ def _so_far(job: Job) -> SoFarOut:
 
 def _expected(job: Job) -> Expected | None:
     """The forecast in the units of a promise: per item, and as shares."""
-    if job.forecast is None or not job.forecast["items"]:
+    if job.forecast is None or job.forecast["items"] != job.items:
         return None
     items, accuracy = job.forecast["items"], job.forecast["accuracy"]
     cost, labels, resolved = (_interval(job.forecast[name], items) for name in ("cost", "labels", "resolved"))

@@ -22,7 +22,7 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError, to_json
 
-from app.api.offers import SETTLED, ForecastFacts, OutlookOut, PlanIn, PlanSeen
+from app.api.offers import ForecastFacts, OutlookOut, PlanIn, PlanSeen
 from app.api.wire import AmountIn as AmountIn  # noqa: PLC0414  told from here, too
 from app.api.wire import AmountOut as AmountOut  # noqa: PLC0414  told from here, too
 from app.api.wire import CostIn as CostIn  # noqa: PLC0414  told from here, too
@@ -130,8 +130,7 @@ class JobIn(Rules):
             plan = PlanIn.model_validate(body["plan"])
         except ValidationError:
             return {"budget": None} | body
-        said = {name: getattr(plan, name) for name in SETTLED if getattr(plan, name) is not None}
-        return said | body
+        return plan.said() | body
 
     def rules(self) -> Rules:
         return Rules(**{name: getattr(self, name) for name in Rules.model_fields})

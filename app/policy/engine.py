@@ -18,7 +18,7 @@ from app.policy.rules import Rules
 from app.policy.shares import NOBODY, Index
 from app.policy.workers import WorkerModel
 
-_BEGUN = 1e6  # times as much a begun item is worth where such come first; a factor, so that costs may be of any size
+_FAR = 1e12  # apart are begun and fresh items where begun ones come first, whatever they cost
 
 
 @dataclass(frozen=True)
@@ -112,7 +112,7 @@ class Engine:
         circumstances = Circumstances(self.rules.bar, self.budget, self.inverse_costs)
         worth = self.rules.allocation.priority(prospect, circumstances)
         if self.rules.spammers is not None and self.rules.spammers.finish_first:
-            worth = np.where(prospect.now.total > 0, _BEGUN * worth, worth)
+            worth = _begun_first(worth, prospect.now.total > 0)
         return significant(worth)
 
     @cached_property
@@ -177,3 +177,17 @@ class Engine:
             "max-votes-per-label",
             f"{votes.max():g} votes are the most that one label may get; {unmet.message}",
         )
+
+
+def _begun_first(worth: Array, begun: Mask) -> Array:
+    """What is begun comes before what is fresh, each in the order that it had, shape (items,).
+
+    By a factor where an answer has a price, so that workers can still be compared by what theirs is worth per cost;
+    where worth is no gain but a place in a line, and so not positive, fresh items go to its end. Only a begun item
+    of which another answer would teach nothing at all, as `kg` may find, waits behind fresh ones.
+
+    >>> _begun_first(np.array([0.2, 0.1, 0.0, -3.0]), np.array([False, True, False, True])).tolist()
+    [0.2, 100000000000.0, -1000000000000.0, -3.0]
+    """
+    gain = worth > 0
+    return np.where(begun, np.where(gain, _FAR * worth, worth), np.where(gain, worth, worth - _FAR))

@@ -144,6 +144,7 @@ async def save_settings(connection: AsyncConnection, changed: Job) -> None:
         "rules": changed.rules.model_dump(mode="json"),
         "lease_seconds": int(changed.lease_duration.total_seconds()),
         "budget": changed.budget,
+        "forecast": changed.forecast,
     }
     await connection.execute(update(job).where(job.c.job_id == changed.job_id).values(values | _ledger(changed)))
 

@@ -30,12 +30,14 @@ _JOBS_IN_NEED = text("""
     SELECT job_id FROM operation WHERE state IN ('waiting', 'running') AND kind = 'refit'
     UNION SELECT job_id FROM job WHERE answers >= refit_at
     UNION SELECT job_id FROM worker WHERE recount""")
-# A forecast is made once there are answers to learn from, and again when they have grown by half.
+# A forecast is made once there are answers to learn from, and again when they have grown by half
+# or items were added. One that a change of budget or requirement has outdated is gone.
 _JOBS_TO_FORETELL = text("""
     SELECT job_id FROM operation WHERE state IN ('waiting', 'running') AND kind = 'forecast'
     UNION SELECT job_id FROM job
     WHERE answers >= 20 AND items > resolved + given_up AND NOT paused
-        AND answers >= 1.5 * coalesce((forecast ->> 'at_answers')::bigint, 0)""")
+        AND (answers >= 1.5 * coalesce((forecast ->> 'at_answers')::bigint, 0)
+            OR (forecast ->> 'items')::bigint <> items)""")
 _TRY_TO_BE_ALONE = text("SELECT pg_try_advisory_lock(hashtextextended(:name, 0))")
 _NO_LONGER_ALONE = text("SELECT pg_advisory_unlock(hashtextextended(:name, 0))")
 

@@ -46,6 +46,7 @@ def _changed(job: Job, changes: Changes) -> Job:
         budget=changes.get("budget", job.budget),
         lease_duration=changes.get("lease_duration", job.lease_duration),
         rules=_with_requirement(job.rules, changes["requirement"]) if "requirement" in changes else job.rules,
+        forecast=None if {"budget", "requirement"} & changes.keys() else job.forecast,
     )
     if after.remaining is not None and after.remaining < 0:
         raise BudgetBelowCommitted(

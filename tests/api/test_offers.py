@@ -21,12 +21,14 @@ async def offered(client, kind: str) -> dict:
 async def test_an_offer_is_taken_as_it_stands(client, kind):
     """Whatever it settles holds for the job, and the job's status shows it with how the job stands."""
     offer = await offered(client, kind)
-    body = {"labels": ["cat", "dog"], "plan": offer} | ({} if offer["budget"] else {"budget": "100"})
+    body = {"labels": ["cat", "dog"], "plan": offer} | ({} if "budget" in offer else {"budget": "100"})
     created = await client.post("/v1/jobs", json=body)
     assert created.status_code == 201, created.text
     job = created.json()
-    for name in ("requirement", "allocation", "worker_model", "aggregation", "budget", "max_labels"):
-        assert offer[name] is None or job[name] == offer[name], name
+    settled = offer.keys() - {"kind", "promise"}
+    assert {"requirement", "worker_model", "aggregation"} <= settled
+    for name in settled:
+        assert job[name] == offer[name], name
     assert job["plan"]["promise"] == offer["promise"]
     assert job["plan"]["compared"]["code"] == "too-early"
 
@@ -42,6 +44,31 @@ async def test_the_strategy_of_a_plan_is_that_of_its_job(client, new_job):
         for number, label in enumerate(labels):
             told = (await job.answer(item, f"w{number}", label)).json()
             assert told["verdict"] == ("stop" if number + 1 == len(labels) else "continue"), (item, number, needs)
+
+
+@pytest.mark.parametrize("most", [3, 5, 10, 40])
+@pytest.mark.parametrize("wish", [{"value": {"kind": "linear", "value": 10, "loss": 65}}, {"min_accuracy": 0.8166}])
+async def test_a_job_keeps_what_its_plan_offers(client, most, wish):
+    """Also where the answers end: the promise is near the plan's own figures, and nearly all items are resolved."""
+    plan = (await client.post("/v1/plans/accuracy-cost", json={"max_workers": most} | wish)).json()
+    promise, chosen = plan["offer"]["promise"], plan["chosen"]
+    assert plan["offer"]["requirement"]["most_answers"] == most
+    assert promise["labels_per_item"] == pytest.approx(chosen["answers"], rel=1e-6)
+    tied = (1 - promise["resolved"]) / 2  # right half of the time, had one to guess
+    assert promise["resolved"] * promise["accuracy"] + tied == pytest.approx(chosen["accuracy"], abs=1e-6)
+    assert promise["resolved"] > 0.9
+
+
+async def test_a_forecast_offers_the_job_that_it_foretold(client):
+    """Limits that are none, and what few jobs say."""
+    said = {"max_votes_per_label": None, "spammers": {}, "refit": None, "requirement": {"kind": "count", "labels": 3}}
+    body = {"labels": ["cat", "dog"], "items": 20, "budget": "90", **said}
+    offer = (await client.post("/v1/plans/forecast", json=body)).json()["offer"]
+    job = (await client.post("/v1/jobs", json={"labels": ["cat", "dog"], "plan": offer})).json()
+    assert job["max_votes_per_label"] is None
+    assert job["refit"] is None
+    assert job["spammers"]["finish_first"]
+    assert job["budget"] == "90"
 
 
 async def test_no_offer_where_the_crowd_is_not_the_best_way(client):

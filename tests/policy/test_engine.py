@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.domain import Decision
-from app.policy.allocation import Requallo
+from app.policy.allocation import Requallo, RoundRobin
 from app.policy.belief import Facts, State
 from app.policy.engine import Engine
 from app.policy.requirements import Ratio
@@ -132,5 +132,11 @@ def test_where_guessers_are_looked_for_begun_items_come_first(votes):
     )
     begun = state.votes.sum(axis=1) > 0
     assert first[~begun].tolist() == plain[~begun].tolist()
-    assert first[begun].tolist() == pytest.approx(plain[begun] * 1e6)
+    assert first[begun].tolist() == pytest.approx(plain[begun] * 1e12)
     assert judged(votes, spammers=Spammers(finish_first=False))[1].priority.tolist() == plain.tolist()
+
+
+def test_begun_items_come_first_also_where_items_take_turns():
+    """Round-robin asks where there are fewest votes: of begun items first, then of fresh ones."""
+    _, judgement = judged([[0, 0], [2, 1], [1, 0]], allocation=RoundRobin(), spammers=Spammers())
+    assert np.argsort(-judgement.priority).tolist() == [2, 1, 0]

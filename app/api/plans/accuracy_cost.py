@@ -8,7 +8,7 @@ import numpy as np
 from fastapi import APIRouter, Response
 
 from app.api.dependencies import Database
-from app.api.offers import AtStake, PlanOut, PromiseOut, profit_offer
+from app.api.offers import AtStake, PlanOut, profit_offer
 from app.api.plans.accuracy_cost_schemas import (
     AccuracyCostIn,
     AccuracyCostOut,
@@ -82,13 +82,13 @@ def _offer(body: AccuracyCostIn, curve: Curve, choice: _Choice) -> PlanOut | Non
     """The strategy as a requirement; None where it asks nobody."""
     if not curve.answers[choice.point]:
         return None
-    expected, loss = _point(body, curve, choice.point), choice.loss * float(body.cost)
+    unit = float(body.cost)
+    loss = choice.loss * unit
     value = body.value.value if isinstance(body.value, Linear) else loss
-    promise = PromiseOut(
-        cost_per_item=expected.cost, labels_per_item=expected.answers, accuracy=expected.accuracy, resolved=None
-    )
-    offer = profit_offer("accuracy-cost", AtStake(value, loss, curve.prior), body.max_workers, promise)
-    return offer and offer.model_copy(update={"budget": body.budget})
+    offer = profit_offer("accuracy-cost", AtStake(value, loss, unit, curve.prior), body.max_workers)
+    if offer is None or body.budget is None:
+        return offer
+    return offer.model_copy(update={"budget": body.budget})
 
 
 def _choice(body: AccuracyCostIn, curve: Curve) -> _Choice | None:

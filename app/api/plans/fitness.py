@@ -7,7 +7,7 @@ from typing import Literal
 from fastapi import APIRouter, Response
 
 from app.api.dependencies import Database
-from app.api.offers import AtStake, PlanOut, PromiseOut, profit_offer
+from app.api.offers import AtStake, PlanOut, profit_offer
 from app.api.plans.fitness_schemas import FitnessIn, FitnessOut, Step, WayOut
 from app.api.plans.forms import Form, in_form, plan_at
 from app.api.plans.priors import explained_prior
@@ -66,11 +66,8 @@ def _offer(body: FitnessIn, prior: Prior, best: Way) -> PlanOut | None:
     """Where the crowd alone is best; no job asks a model or an expert by a strategy like these."""
     if best.name != "crowd":
         return None
-    expected = _shown(body, best)
-    promise = PromiseOut(
-        cost_per_item=expected.cost, labels_per_item=expected.answers, accuracy=expected.accuracy, resolved=None
-    )
-    return profit_offer("fitness", AtStake(float(body.value), float(body.loss), prior), body.max_workers, promise)
+    stakes = AtStake(float(body.value), float(body.loss), float(body.cost), prior)
+    return profit_offer("fitness", stakes, body.max_workers)
 
 
 def _stakes(body: FitnessIn) -> Stakes:

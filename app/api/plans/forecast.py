@@ -10,7 +10,7 @@ from pydantic import ConfigDict, Field, field_validator
 from pydantic_core import PydanticCustomError
 
 from app.api.dependencies import Database
-from app.api.offers import ForecastFacts, OutlookOut, PlanOut, PromiseOut
+from app.api.offers import ForecastFacts, OutlookOut, PlanOut, PromiseOut, Settled
 from app.api.outlooks import outlook_out
 from app.api.plans.forms import Form, in_form, plan_at
 from app.api.plans.priors import PriorIn, PriorOut, explained_prior
@@ -155,14 +155,8 @@ def _offer(body: ForecastPlanIn, found: Forecast) -> PlanOut:
     end = found.end
     return PlanOut(
         kind="forecast",
-        requirement=body.requirement,
-        allocation=body.allocation,
-        worker_model=body.worker_model,
-        aggregation=body.aggregation,
+        **{name: getattr(body, name) for name in Settled.model_fields},
         budget=money(end.cost.high) if body.budget is None else body.budget,
-        min_labels=body.min_labels,
-        max_labels=body.max_labels,
-        max_votes_per_label=body.max_votes_per_label,
         promise=PromiseOut(
             cost_per_item=money(end.cost.expected / found.items),
             labels_per_item=end.labels.expected / found.items,

@@ -162,7 +162,7 @@ def _offer(given: RequirementIn, choice: Choice) -> PlanOut | None:
         requirement=choice.best.requirement,
         min_labels=given.min_labels,
         max_labels=given.max_labels,
-        max_votes_per_label=given.max_votes_per_label or given.max_labels,
+        max_votes_per_label=given.max_votes_per_label,
     )
 
 

@@ -88,6 +88,7 @@ class Strategy:
     stop: Mask  # (M + 1, M + 1)
     accuracy: Array  # (M + 1, M + 1) of the result once stopped (Algorithm 4)
     answers: Array  # (M + 1, M + 1) still to come until then (Algorithm 5)
+    most_answers: int | None = None  # at which it ends in any case
 
     @cached_property
     def votes_to_win(self) -> Array:
@@ -104,6 +105,8 @@ class Strategy:
         """Whether to stop at these votes; beyond the table, only a tie may be worth one more answer."""
         inside = np.minimum(first, len(self.stop) - 1)
         beyond = self.prior.marginal_income(first, second) * self.loss <= 1 + _ROUNDING
+        if self.most_answers is not None:
+            beyond |= first + second >= self.most_answers
         return np.where(first == inside, self.stop[inside, np.minimum(second, inside)], beyond)
 
     def answers_to_come(self, first: IntArray, second: IntArray) -> Array:
@@ -114,7 +117,7 @@ class Strategy:
 
 
 @lru_cache(maxsize=4096)
-def best_strategy(prior: Prior, loss: float) -> Strategy:
+def best_strategy(prior: Prior, loss: float, most_answers: int | None = None) -> Strategy:
     """The strategy with the largest expected profit (Algorithm 1), for a loss in units of the cost of an answer.
 
     With P' the profit of going on over that of stopping, as in the proof of Theorem 4.5,
@@ -122,7 +125,8 @@ def best_strategy(prior: Prior, loss: float) -> Strategy:
         P'(m, l) = max(0, MI(m, l) L + Pr(+1) P'(m + 1, l) + Pr(-1) P'(m, l + 1) - 1),
 
     where both successors of (m, m) are (m + 1, m). The printed algorithms subtract the cost of the next answer twice,
-    which makes them right for half the loss. What an answer is worth cancels: it is earned wherever one stops.
+    which makes them right for half the loss. What an answer is worth cancels: it is earned wherever one stops. Where
+    there is an end to the answers, P' is 0 at it, and the strategy is made knowing that.
 
     >>> [bool(best_strategy(Prior(6, 2), loss).stop[0, 0]) for loss in (4.0, 4.1)]  # MI(0, 0) = 1/4
     [True, False]
@@ -136,12 +140,12 @@ def best_strategy(prior: Prior, loss: float) -> Strategy:
         here, tied = (total - second, second), 2 * second == total
         up, down = (here[0] + 1, second), (here[0] + tied, second + ~tied)
         going_on = prior.marginal_income(*here) * loss - 1 + _mean(agreement[here], gain[up], gain[down])
-        on = going_on > _ROUNDING
+        on = (going_on > _ROUNDING) & (most_answers is None or total < most_answers)
         gain[here] = np.where(on, going_on, 0.0)
         accuracy[here] = np.where(on, _mean(agreement[here], accuracy[up], accuracy[down]), accuracy[here])
         answers[here] = np.where(on, 1 + _mean(agreement[here], answers[up], answers[down]), 0.0)
     inner = slice(horizon + 1), slice(horizon + 1)
-    return Strategy(prior, loss, answers[inner] == 0, accuracy[inner], answers[inner])
+    return Strategy(prior, loss, answers[inner] == 0, accuracy[inner], answers[inner], most_answers)
 
 
 def _mean(chance: Array, likely: Array, unlikely: Array) -> Array:

@@ -33,10 +33,11 @@ class SoFar:
     answers: int
     spent: float
     completeness: float  # of all items on average, 0..1
+    out_of_money: bool = False
 
     @property
     def over(self) -> bool:
-        return self.items > 0 and self.resolved + self.given_up >= self.items
+        return self.items > 0 and (self.out_of_money or self.resolved + self.given_up >= self.items)
 
 
 @dataclass(frozen=True)

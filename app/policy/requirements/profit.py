@@ -26,7 +26,8 @@ class Profit(Requirement):
     Decided by the real votes of the two strongest classes and the item's own cost. The value is earned by any answer,
     so it says what an item brings in, not when to stop. Where asking has stopped to pay and one class leads, that
     class is the answer; where it has stopped at a tie, or does not even pay at the start, there is none, and the item
-    is given up. With the prior B(6, 2), the first answer is worth a quarter of the loss (Theorem 4.4):
+    is given up. An end of the answers, where there is one, is reckoned with from the start. With the prior B(6, 2), the
+    first answer is worth a quarter of the loss (Theorem 4.4):
 
     >>> Profit(value=100, loss=100).satisfied(Belief.of([[1, 0], [3, 0], [3, 1]]))
     array([False,  True, False])
@@ -41,6 +42,10 @@ class Profit(Requirement):
         tuple[Shape, Shape],
         Field(description="[a, b] of the Beta distribution of how often workers are right on an item; a > b"),
     ] = (6.0, 2.0)
+    most_answers: Annotated[
+        int | None,
+        Field(ge=1, le=10_000, description="Ask no more than this, and take the label that leads then; null: no end"),
+    ] = None
 
     @field_validator("prior")
     @classmethod
@@ -106,7 +111,10 @@ class Profit(Requirement):
     def _strategies(self, belief: Belief) -> Iterator[tuple[Mask, Strategy]]:
         """The items of each cost, and the strategy for them."""
         for cost in np.unique(belief.facts.cost):
-            yield belief.facts.cost == cost, best_strategy(Prior(*self.prior), self.loss / float(cost))
+            yield belief.facts.cost == cost, self._strategy(float(cost))
+
+    def _strategy(self, cost: float) -> Strategy:
+        return best_strategy(Prior(*self.prior), self.loss / cost, self.most_answers)
 
 
 def _two_highest(belief: Belief) -> tuple[IntArray, IntArray]:
