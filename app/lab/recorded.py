@@ -1,14 +1,15 @@
 """Let a crowd of the past answer again: its recorded answers, and what turned out to be true."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import compress
 from pathlib import Path
 
 import numpy as np
 
 from app.lab.tables import Cell, WrongFile, read_table
 from app.policy.aggregation.ballots import first_choice
-from app.policy.belief import Array, IntArray
+from app.policy.belief import Array, IntArray, Mask
 
 UNKNOWN = -1
 
@@ -30,6 +31,25 @@ class Recorded:
         """The label that was given, by (item, worker)."""
         pairs = zip(self.item.tolist(), self.worker.tolist(), strict=True)
         return dict(zip(pairs, self.label.tolist(), strict=True))
+
+    def only(self, which: Mask) -> "Recorded":
+        """These items alone, shape (items,), and whoever answered them."""
+        kept = which[self.item]
+        workers, worker = np.unique(self.worker[kept], return_inverse=True)
+        return replace(
+            self,
+            items=tuple(compress(self.items, which)),
+            workers=tuple(self.workers[each] for each in workers),
+            item=(np.cumsum(which) - 1)[self.item[kept]],
+            worker=worker,
+            label=self.label[kept],
+            truth=self.truth[which],
+        )
+
+    def shuffled(self, rng: np.random.Generator) -> "Recorded":
+        """The same answers in another order."""
+        order = rng.permutation(len(self.label))
+        return replace(self, item=self.item[order], worker=self.worker[order], label=self.label[order])
 
     def accuracy(self, scores: Array) -> float:
         """The share of items with known truth whose highest score is the truth's; k that share it count 1/k each.

@@ -65,7 +65,23 @@ def test_few_answers_decide_nothing():
     for stage in (0, 1):
         choice = chosen(ballots, stage)
         assert (choice.stage, choice.answers, choice.reason.code) == (stage, 0, "too-few-answers")
-    assert chosen(simulated(1, bias=0.22).only(np.arange(800) < 100)).answers == 100
+    assert 0 < chosen(simulated(1, bias=0.22).only(np.arange(800) < 100)).answers < 100
+
+
+def test_a_clear_case_is_seen_on_a_fifth():
+    """Where the first fifth shows no gain, the others are spared; a move is decided on all answers."""
+    plain, leaning = (chosen(simulated(2, bias=bias)) for bias in (0.0, 0.22))
+    assert plain.answers == pytest.approx(160, abs=40)
+    assert leaning.answers == 800
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_unequal_classes_are_no_reason_to_move(seed):
+    """All workers are right alike on either class; that one is rare must not pass for workers who lean."""
+    rng = np.random.default_rng(seed)
+    truth, item, worker = (rng.random(300) < 0.05).astype(int), np.repeat(np.arange(300), 3), rng.integers(15, size=900)
+    label = np.where(rng.random(900) < 0.8, truth[item], 1 - truth[item])
+    assert chosen(Ballots.of(item, worker, label, items=300, workers=15)).stage == 0
 
 
 def test_too_many_labels_leave_one_stage():

@@ -1,5 +1,6 @@
 """Fitting all answers at once: laws for every model, and small jobs whose posterior can be enumerated."""
 
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -168,12 +169,13 @@ SMALL = Ballots.of(
 
 @pytest.mark.parametrize("model", [Confusion(), Auto()], ids=lambda model: model.kind)
 def test_a_fit_is_near_the_posterior_by_enumeration(model):
-    """All 32 truths of a small job, skills integrated out: class chances to within 0.02."""
+    """All 32 truths of a small job, skills and shares integrated out: class chances to within 0.02."""
     prior, total, weighed = model.dirichlets(crowd_of(model, 2, 3)), 0.0, np.zeros((5, 2))
     for truth in product(range(2), repeat=5):
         known = np.eye(2)[list(truth)]
         counts = model.dirichlets(model.expected_counts(known, SMALL))
-        chance = np.exp(log_marginal(counts, prior).sum())
+        common = log_marginal(known.sum(axis=0), np.full(2, 3.0)) if isinstance(model, Confusion) else 0.0
+        chance = np.exp(common + log_marginal(counts, prior).sum())
         total, weighed = total + chance, weighed + chance * known
     found = np.exp(refitted(model, SMALL).state.evidence)
     assert np.abs(found - weighed / total).max() < 0.02
@@ -203,6 +205,53 @@ def test_a_coin_moves_no_item_in_a_fit(model):
     facts = Facts.plain(6)
     here, there = (model.read(model.refit(each, facts, prior, prior).state, facts) for each in (ballots, without))
     assert here.posterior == pytest.approx(there.posterior, abs=1e-4)
+
+
+def rare(seed, items=300, workers=15, each=4):
+    """Four answers per item by workers who are right with .8, whichever class; one item in twenty is of the second."""
+    rng = np.random.default_rng(seed)
+    truth = (rng.random(items) < 0.05).astype(int)
+    item, worker = np.repeat(np.arange(items), each), rng.integers(workers, size=items * each)
+    label = np.where(rng.random(items * each) < 0.8, truth[item], 1 - truth[item])
+    return Ballots.of(item, worker, label, items=items, workers=workers), truth
+
+
+class LevelShares(Confusion):
+    shares_held = np.inf
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_common_class_is_less_of_a_habit(seed):
+    """With classes taken as level, matrices make a lean of everybody's frequent answer."""
+    ballots, truth = rare(seed)
+    here, there = (
+        (refitted(model, ballots).state.evidence.argmax(axis=1) == truth).mean()
+        for model in (Confusion(), LevelShares())
+    )
+    assert here > there + 0.05
+
+
+@LIGHT
+@given(answers=ANSWERS)
+def test_estimated_shares_never_silence_a_newcomer(answers):
+    """However common a class, the only answer on an item, by a worker of whom nothing else is known, decides it."""
+    ballots = job(answers, 2)
+    item, worker, label = (
+        np.concatenate([np.repeat(each, 20), [new]])
+        for each, new in ((ballots.item, ITEMS), (ballots.worker, WORKERS), (ballots.label, 1))
+    )
+    fit = refitted(Confusion(), Ballots.of(item, worker, label, items=ITEMS + 1, workers=WORKERS + 1, classes=2))
+    assert fit.state.evidence[ITEMS].argmax() == 1
+
+
+def test_an_item_with_a_prior_of_its_own_needs_no_shares():
+    """What was said of the item stands, however common classes are elsewhere."""
+    common = Ballots.of(np.arange(40) // 2, np.arange(40) % 8, np.zeros(40), items=22, workers=8, classes=2)
+    prior = np.full((22, 2), np.nan)
+    prior[20] = 0.3, 0.7
+    fit = refitted(Confusion(), common, replace(Facts.plain(22), prior=prior))
+    assert np.exp(fit.state.evidence[20]) == pytest.approx([0.3, 0.7])
+    assert np.exp(fit.state.evidence[21, 0]) > 0.7
 
 
 @given(first=st.integers(1, 1000), growth=st.floats(0, 10), answers=st.integers(0, 10**9))

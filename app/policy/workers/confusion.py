@@ -35,6 +35,7 @@ class Confusion(LatentTruth):
     kind: Literal["confusion"] = "confusion"
     most_labels: ClassVar[int] = 100  # a worker's skill is a matrix
     tells_classes_apart: ClassVar[bool] = True
+    shares_held: ClassVar[float] = 1.0  # level shares would make a habit of the workers of a class that is common
 
     def newcomer(self, classes: int) -> Array:
         right, wrong = self.prior

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from app.policy.aggregation.ballots import UNKNOWN, Ballots
-from app.policy.belief import Array, Belief, Facts, State
+from app.policy.belief import Array, Belief, Facts, Mask, State
 from app.policy.shares import Index
 from app.policy.workers.base import Refitted, SkillPrior, one_more_vote, with_gold
 from app.policy.workers.skill_rows import SkillRows, expected
@@ -35,11 +35,16 @@ class LatentTruth(SkillRows):
     2009). So the only answer of a worker tells in a fit what it tells online. The mean field with E log P (Liu, Peng
     and Ihler, NIPS 2012) is as accurate but surer than it should be: with three answers per item on RTE (five draws)
     and confusion matrices its log-loss is .368 for .345, and one answer of a newcomer, who is expected to be right with
-    .8, gives .86. Classes are taken to be equally common but for the items' own priors: estimated shares run away with
-    a biased crowd.
+    .8, gives .86.
+
+    Classes are equally common but for the items' own priors; or their shares come from Dirichlet((h n + 1) / K, ...)
+    for K classes and n items with an answer, h being `shares_held`. With h = 1 the estimate is half-way between the fit
+    and level, so a class that is common tells less than a newcomer does. With h = 0 shares run away with a biased
+    crowd: with one answer per item nothing holds them.
     """
 
     fits_skills: ClassVar[bool] = True
+    shares_held: ClassVar[float] = np.inf  # pseudo-items per item that hold the shares of classes level
     prior: SkillPrior = (4.0, 1.0)
 
     @abstractmethod
@@ -87,16 +92,39 @@ class LatentTruth(SkillRows):
     def refit(self, ballots: Ballots, facts: Facts, skill: Array, prior: Array) -> Refitted:
         facts = with_gold(facts, ballots)
         before = self.start(facts, ballots.classes).evidence
+        told = None if facts.prior is None else np.asarray(~np.isnan(facts.prior).any(axis=1))
         evidence = normalised(before + np.log(ballots.shares() + _LEAST_PRIOR))
         iteration, moved = 0, np.inf
         while iteration < _MOST_ITERATIONS and moved > _STANDSTILL:
             posterior = np.exp(evidence)
             skill = prior + self.expected_counts(posterior, ballots)
-            evidence = normalised(before + self.log_likelihoods(skill, posterior, ballots))
+            likelihoods = self.log_likelihoods(skill, posterior, ballots)
+            shares = log_shares(posterior, ballots.informed, told, self.shares_held)
+            evidence = normalised(before + shares + likelihoods)
             moved = float(np.abs(np.exp(evidence) - posterior).sum()) / max(posterior.size, 1)
             iteration += 1
         skill = prior + self.expected_counts(np.exp(evidence), ballots)
         return Refitted(State(ballots.votes(), evidence), skill, iteration, converged=moved <= _STANDSTILL)
+
+
+def log_shares(posterior: Array, informed: Mask, told: Mask | None, held: float) -> Array | float:
+    """How common the other items make each class for this one, as logarithms but for a constant, (items, classes).
+
+        E share_c ~ (held n + 1) / K + sum over informed items other than this one of p_c,    n informed items.
+
+    An item that was `told` how likely each class is, shape (items,), neither takes part nor needs it.
+
+    >>> three = np.array([[1.0, 0.0], [0.8, 0.2], [0.5, 0.5]])
+    >>> np.exp(log_shares(three, np.array([True, True, False]), None, held=0)).round(6).tolist()
+    [[1.3, 0.7], [1.5, 0.5], [2.3, 0.7]]
+    """
+    if np.isinf(held):
+        return 0.0
+    counted = informed if told is None else informed & ~told
+    own = np.where(counted[:, None], posterior, 0.0)
+    level = (held * counted.sum() + 1) / posterior.shape[1]
+    shares = np.log(np.maximum(own.sum(axis=0) - own, 0.0) + level)
+    return shares if told is None else np.where(told[:, None], 0.0, shares)
 
 
 def without(counts: Array, own: Array) -> Array:

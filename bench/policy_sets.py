@@ -1,0 +1,157 @@
+"""Hold the default policy against the published ones: on public sets and invented crowds, with and without stops.
+
+Accuracies are means of seeds with the half-width of a 95 % interval (Student's t); ties count their share. The last
+line of a table is the paired difference between `information` and the published policy that is best on average over
+the budgets. Seeds see orders of arrival of their own: `--draw` takes others. Names limit it to those public sets or
+invented crowds; `--choose` lets policies pick workers; `--stopping` asks how many labels a job with a requirement
+needs instead.
+"""
+
+import argparse
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from app.lab.curves import of_several_runs
+from app.lab.invented import Recipe, Spread, invented
+from app.lab.policies import Workers, rules_of
+from app.lab.recorded import UNKNOWN, Recorded, read_crowd
+from app.lab.replay import replay
+from app.policy.aggregation import ByModel, Majority
+from app.policy.aggregation.ballots import Ballots
+from app.policy.rules import Rules
+
+SETS = Path(__file__).resolve().parents[2] / "shared" / "data"
+BUDGETS = (1, 1.5, 2, 3, 4, 5)
+FINE = tuple(np.arange(4, 41) / 4)  # labels per item at which a job is looked at
+PUBLISHED: dict[Workers, tuple[str, ...]] = {
+    "pull": ("opt-kg", "cvar-kg", "label-uncertainty", "requallo", "round-robin"),
+    "choose": ("opt-kg", "round-robin"),
+}
+REACHED = 0.97
+_PLAIN = Recipe(items=300, workers=40, answers_per_item=20)
+INVENTED = {
+    "plain": _PLAIN,
+    "copiers": replace(_PLAIN, copiers=0.5),
+    "hard-items": replace(_PLAIN, skill=Spread("fixed", 1.0), difficulty=Spread("uniform", 0, 1)),
+    "hard-items-and-workers": replace(_PLAIN, difficulty=Spread("uniform", 0, 1)),
+    "drifters": replace(_PLAIN, drifters=0.4),
+    "liars": replace(_PLAIN, liars=0.25),
+    "spammers": replace(_PLAIN, spammers=0.5),
+    "rare-class": replace(_PLAIN, class_weights=(0.95, 0.05)),
+    "rare-classes": replace(_PLAIN, classes=4, class_weights=(0.85, 0.05, 0.05, 0.05)),
+}
+
+
+def _sampled(crowd: Recorded) -> Recorded:
+    """400 of the items with 20 answers or more."""
+    many = np.flatnonzero(np.bincount(crowd.item, minlength=len(crowd.items)) >= 20)
+    return crowd.only(np.isin(np.arange(len(crowd.items)), np.random.default_rng(0).choice(many, 400, replace=False)))
+
+
+CUTS: dict[str, Callable[[Recorded], Recorded]] = {
+    "adult2": lambda crowd: crowd.only(crowd.truth != UNKNOWN),
+    "millionaire": _sampled,
+}
+NAMES = ("rte", "temp", "d_possent", "bluebirds", "adult2", "weather_amt", "millionaire")
+
+
+def crowd_of(name: str, folder: Path, draw: int) -> Recorded:
+    """An invented crowd, or a public set in a fresh order; of two large ones a part."""
+    rng = np.random.default_rng(draw)
+    if name in INVENTED:
+        return invented(INVENTED[name], rng)
+    return CUTS.get(name, lambda whole: whole)(read_crowd(folder / name)).shuffled(rng)
+
+
+def compare(name: str, crowd: Recorded, workers: Workers, seeds: int) -> None:
+    """A line per policy, and what the default policy gains over the best of the others."""
+    print(f"{name}, {workers}, {len(crowd.items)} items, {seeds} seeds: accuracy at labels per item", flush=True)
+    print(f"{'':18}" + "".join(f"{budget:>16}" for budget in BUDGETS))
+    found = {}
+    for policy in ("information", *PUBLISHED[workers]):
+        rules = rules_of(policy, crowd.labels, workers)
+        found[policy] = np.array([each.accuracy for each in replay(crowd, rules, BUDGETS, runs=seeds, workers=workers)])
+        line(policy, found[policy])
+    best = max(PUBLISHED[workers], key=lambda policy: found[policy].mean())
+    line(f"less {best}"[:18], found["information"] - found[best])
+    if name in INVENTED:
+        line("less round-robin", found["information"] - found["round-robin"])
+    print()
+
+
+def line(title: str, figures: np.ndarray) -> None:
+    cells = (f"{mean:.3f} +- {half:.3f}" for mean, half in map(of_several_runs, figures))
+    print(f"{title:18}" + "".join(f"{cell:>16}" for cell in cells), flush=True)
+
+
+def stopping(name: str, crowd: Recorded, workers: Workers, seeds: int) -> None:
+    """How many labels per item each policy needs to know 97 % of what all answers tell, its job's stops in force."""
+    items = len(crowd.items)
+    sizes = {"items": items, "workers": len(crowd.workers), "classes": len(crowd.labels)}
+    ballots = Ballots.of(crowd.item, crowd.worker, crowd.label, **sizes)
+    full = {kind.kind: crowd.accuracy(kind.fit(ballots).posterior) for kind in (Majority(), ByModel())}
+    print(f"{name}, {workers}, {seeds} seeds; all answers: " + ", ".join(f"{k} {v:.3f}" for k, v in full.items()))
+    needed = {}
+    for policy in ("information", "opt-kg", "requallo", "requallo-p0.2", "dispatch"):
+        curve = replay(crowd, with_stops(policy, crowd, workers), FINE, runs=seeds, workers=workers)
+        accuracy, labels = (
+            np.array(each) for each in zip(*((s.accuracy, s.labels / items) for s in curve), strict=True)
+        )
+        needed[policy] = [reached(accuracy.mean(axis=1), labels.mean(axis=1), REACHED * goal) for goal in full.values()]
+        said = ", ".join(
+            f"{REACHED * goal:.3f} at {at:.2f}" for goal, at in zip(full.values(), needed[policy], strict=True)
+        )
+        end = f"ends at {labels[-1].mean():.2f} labels with {accuracy[-1].mean():.3f}"
+        print(f"{policy:16}{said}; {end}", flush=True)
+    ours, *others = needed.values()
+    best = [min(theirs) for theirs in zip(*others, strict=True)]
+    ratios = ["no other gets there" if np.isinf(b) else f"{a / b:.2f}" for a, b in zip(ours, best, strict=True)]
+    print(f"information needs of the labels of the best published policy: {', '.join(ratios)}\n")
+
+
+def with_stops(policy: str, crowd: Recorded, workers: Workers) -> Rules:
+    """The policy in a job that closes items: by the posterior where it brings no requirement of its own."""
+    rules = rules_of(policy, crowd.labels, workers)
+    usual = Rules(labels=crowd.labels)
+    stops = {"requirement": usual.requirement, "max_votes_per_label": usual.max_votes_per_label}
+    return rules.model_copy(update=stops) if policy in {"information", "opt-kg"} else rules
+
+
+def reached(accuracy: np.ndarray, labels: np.ndarray, goal: float) -> float:
+    """The fewest labels per item with that accuracy, on straight lines between looks; inf where it is not reached."""
+    there = np.flatnonzero(accuracy >= goal)
+    if not len(there):
+        return float("inf")
+    k = int(there[0])
+    if not k:
+        return float(labels[0])
+    return float(np.interp(goal, accuracy[k - 1 : k + 1], labels[k - 1 : k + 1]))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("names", nargs="*", help=f"of {', '.join([*NAMES, *INVENTED])}; rte and temp unless named")
+    parser.add_argument("--sets", type=Path, default=SETS, help="the folder of the public sets")
+    parser.add_argument("--seeds", type=int, default=10)
+    parser.add_argument(
+        "--draw",
+        type=int,
+        default=1,
+        help="which invented crowds, and which orders of arrival where whoever comes is asked",
+    )
+    parser.add_argument("--choose", action="store_true")
+    parser.add_argument("--stopping", action="store_true")
+    chosen = parser.parse_args()
+    for name in chosen.names or ("rte", "temp"):
+        if name not in INVENTED and not (chosen.sets / name).exists():
+            print(f"the public set {name} is not at {chosen.sets}: nothing to measure")
+            continue
+        crowd = crowd_of(name, chosen.sets, chosen.draw)
+        (stopping if chosen.stopping else compare)(name, crowd, "choose" if chosen.choose else "pull", chosen.seeds)
+
+
+if __name__ == "__main__":
+    main()
