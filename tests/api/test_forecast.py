@@ -96,7 +96,8 @@ async def test_a_running_job_is_foretold_and_its_status_tells(new_job):
     assert seen["resolved"]["low"] >= before["items"]["resolved"]
     assert float(before["spent"]) <= float(seen["cost"]["low"]) <= float(seen["cost"]["high"]) <= 300
     outcome = operation["outcome"]
-    assert len(curve := outcome.pop("curve")) == 20
+    curve = outcome.pop("curve")
+    assert len(curve) == 20
     assert {**outcome, "made_at": None} == {**seen, "made_at": None}
     assert all(at.keys() == curve[0].keys() < seen.keys() for at in curve)
     money = [at["budget"] for at in curve] + [amount for at in curve for amount in at["cost"].values()]
