@@ -2,11 +2,13 @@
 
 import gzip
 import json
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
 from app.cli import main
+from app.commands import outcomes
 
 ANSWERS = """item,worker,label
 a,v,yes
@@ -210,6 +212,28 @@ def test_a_picture_is_drawn(files, name, begins):
     if name.endswith("svg"):
         assert b">kg<" in picture
         assert b">labels per item<" in picture
+
+
+def test_a_picture_that_cannot_be_is_refused_before_anything_is_run(files, monkeypatch):
+    def run_though_refused(*_given, **_named):
+        raise AssertionError
+
+    monkeypatch.setattr(outcomes, "replay", run_though_refused)
+    nowhere = replayed(files, "--plot", files / "none" / "out.svg", code=2)
+    assert f"there is no folder {files / 'none'} to save out.svg in" in " ".join(nowhere.stderr.split())
+    assert nowhere.stdout == ""
+    unknown = replayed(files, "--plot", files / "out.svg", truth=None, code=2)
+    assert "without the truth there is no accuracy to draw" in unknown.stderr
+    assert not (files / "out.svg").exists()
+
+
+def test_a_picture_that_cannot_be_saved_after_all_is_told_in_a_sentence(files, monkeypatch):
+    def full(*_given):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_bytes", full)
+    said = replayed(files, "--plot", files / "out.svg", code=1).stderr
+    assert said == f"Error: Cannot save the picture as {files / 'out.svg'} (No space left on device).\n"
 
 
 def test_a_crowd_that_was_kept_is_replayed_alike(tmp_path):

@@ -8,6 +8,7 @@ from pydantic import BaseModel, Field
 
 from app.api.cursors import Cursor, Limit, before_number, cursor_of
 from app.api.dependencies import Database, InTurn, JobId, Time
+from app.api.outlooks import outcome_of
 from app.api.problems import documented
 from app.errors import InvalidInput, JobUnknown, OperationUnknown
 from app.store.operations import Operation, OperationState
@@ -109,7 +110,7 @@ def shown(operation: Operation) -> OperationOut:
         kind=operation.kind,
         state=operation.state,
         progress=operation.progress,
-        outcome=None if operation.finished_at is None else operation.outcome,
+        outcome=outcome_of(operation),
         created_at=operation.created_at,
         finished_at=operation.finished_at,
     )

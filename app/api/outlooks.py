@@ -10,6 +10,8 @@ from app.api.wire import money
 from app.lab.forecast import Outlook
 from app.policy.planning.promise import Expected, Interval, Promise, SoFar, compare
 from app.store.jobs import Job
+from app.store.operations import Operation
+from app.use_cases.foresight import FORECAST
 
 
 def outlook_out(outlook: Outlook) -> OutlookOut:
@@ -22,6 +24,17 @@ def forecast_of(job: Job) -> ForecastSeen | None:
         return None
     facts = {name: job.forecast[name] for name in ("made_at", "at_answers", "level", "items", "runs", "sample")}
     return ForecastSeen(**dict(_shown(job.forecast)), **facts)
+
+
+def outcome_of(operation: Operation) -> dict[str, Any] | None:
+    """What came of an operation, once it has ended; the money of a forecast as decimals."""
+    found = operation.outcome
+    if operation.finished_at is None or found is None:
+        return None
+    if operation.kind != FORECAST or "curve" not in found:
+        return found
+    curve = [_on_the_wire(at) for at in found["curve"]]
+    return found | _on_the_wire(found) | {"curve": curve}
 
 
 def plan_of(job: Job) -> PlanSeen | None:
@@ -67,6 +80,10 @@ def _expected(job: Job) -> Expected | None:
 
 def _interval(of: Mapping[str, float], unit: int) -> Interval:
     return Interval(of["low"] / unit, of["high"] / unit)
+
+
+def _on_the_wire(outlook: Mapping[str, Any]) -> dict[str, Any]:
+    return _shown(outlook).model_dump(mode="json")
 
 
 def _shown(outlook: Mapping[str, Any]) -> OutlookOut:

@@ -1,6 +1,7 @@
 """Run policies for a person who waits: choose them, watch them, show what they came to."""
 
 import json
+import os
 import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
@@ -15,7 +16,7 @@ from pydantic import ValidationError
 from app.api.schemas import JobIn
 from app.lab.askers import Order
 from app.lab.policies import NAMES, PolicyUnknown, Workers, rules_of
-from app.lab.recorded import Recorded
+from app.lab.recorded import UNKNOWN, Recorded
 from app.lab.replay import Watch, replay
 from app.lab.report import Line, as_table
 from app.lab.standing import Standing
@@ -100,6 +101,8 @@ def options(command: Callable[..., None]) -> Callable[..., None]:
 def shown(asked: Asked, crowds: Sequence[Recorded]) -> None:
     """Run all that is asked for on these crowds, and show it."""
     form = _form(asked.plot)
+    if asked.plot is not None:
+        _refuse_what_cannot_be_drawn(asked.plot, crowds)
     contenders, budgets, found = [*_contenders(asked, crowds[0].labels)], asked.labels_per_item, []
     steps = sum(int(max(budgets) * len(crowd.items)) for crowd in crowds) * asked.seeds * len(contenders)
     with _progress(steps) as watch:
@@ -114,7 +117,7 @@ def shown(asked: Asked, crowds: Sequence[Recorded]) -> None:
     if not asked.as_json:
         click.echo("\n".join(as_table(found)))
     if asked.plot is not None and form is not None:
-        asked.plot.write_bytes(drawn(_painted(found), form=form))
+        _save(drawn(_painted(found), form=form), asked.plot)
 
 
 def _replayed(asked: Asked, crowd: Recorded, rules: Rules, most: int | None, watch: Watch) -> list[Standing]:
@@ -178,12 +181,28 @@ def _form(plot: Path | None) -> Literal["svg", "png"] | None:
     return forms[plot.suffix.lower()]
 
 
+def _refuse_what_cannot_be_drawn(plot: Path, crowds: Sequence[Recorded]) -> None:
+    """Before anything is run, which may take long."""
+    if all((crowd.truth == UNKNOWN).all() for crowd in crowds):
+        raise click.BadParameter("without the truth there is no accuracy to draw", param_hint="--plot")
+    if not plot.parent.is_dir():
+        raise click.BadParameter(f"there is no folder {plot.parent} to save {plot.name} in", param_hint="--plot")
+    if not os.access(plot if plot.exists() else plot.parent, os.W_OK):
+        raise click.BadParameter(f"{plot} cannot be written", param_hint="--plot")
+
+
+def _save(picture: bytes, plot: Path) -> None:
+    try:
+        plot.write_bytes(picture)
+    except OSError as error:
+        raise click.ClickException(f"Cannot save the picture as {plot} ({error.strerror}).") from error
+
+
 def _painted(lines: Sequence[Line]) -> Any:  # noqa: ANN401  of matplotlib
     curves: defaultdict[str, list[Point]] = defaultdict(list)
     for line in lines:
-        if line.accuracy is None:
-            raise click.BadParameter("without the truth there is no accuracy to draw", param_hint="--plot")
-        curves[line.policy].append(Point(line.labels_per_item, line.accuracy, line.accuracy_sd))
+        if line.accuracy is not None:
+            curves[line.policy].append(Point(line.labels_per_item, line.accuracy, line.accuracy_sd))
     return accuracy_over_labels(curves, lines[0].seeds)
 
 

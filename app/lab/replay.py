@@ -53,8 +53,7 @@ def replay(
 def _stands(
     crowd: Recorded, rules: Rules, budgets: list[int], many: int, workers: Workers, order: Order, watch: Watch
 ) -> list[Standing]:
-    ranks = workers == "choose" and isinstance(rules.worker_choice, UpperConfidence)
-    if ranks or not Runs.side_by_side(rules):
+    if goes_apart(rules, workers):
         return stands_apart(crowd, rules, budgets, runs=many, workers=workers, order=order, watch=watch)
     runs = Runs(crowd, rules, many, budget=float(budgets[-1]))
     asker = asker_of(runs, workers, order)
@@ -64,6 +63,12 @@ def _stands(
             watch(answers)
         found.append(runs.standing())
     return found
+
+
+def goes_apart(rules: Rules, workers: Workers) -> bool:
+    """Whether runs go one after the other, each with a job of its own."""
+    ranks = workers == "choose" and isinstance(rules.worker_choice, UpperConfidence)
+    return ranks or not Runs.side_by_side(rules)
 
 
 def asker_of(runs: Runs, workers: Workers, order: Order) -> Asker:

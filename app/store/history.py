@@ -31,6 +31,13 @@ _BALLOTS = """
 _GOLD = "SELECT item_id, gold FROM item WHERE job_id = $1 AND gold IS NOT NULL AND NOT promoted"
 _PRIORS = "SELECT item_id, prior FROM item WHERE job_id = $1 AND prior IS NOT NULL"
 
+# Nobody knows whether two unnamed answers are of one person, so each is a worker of its own.
+_WHO_ANSWERED = """
+    SELECT (
+        SELECT count(*) FROM worker w
+        WHERE w.job_id = $1 AND EXISTS (SELECT FROM answer a WHERE a.job_id = $1 AND a.worker = w.worker)
+    ) + (SELECT count(*) FROM answer WHERE job_id = $1 AND worker IS NULL) AS workers"""
+
 # Postgres's binary COPY: a header, rows of (number of fields, then length and value of each), two bytes at the end.
 _HEADER, _TRAILER = 19, 2
 _ROW = np.dtype(
@@ -103,13 +110,18 @@ async def read_history(connection: AsyncConnection, job_id: UUID) -> History:
         )
 
 
+async def count_who_answered(connection: AsyncConnection, job_id: UUID) -> int:
+    """How many workers the answers of a job have at most."""
+    found: int = (await fetch(connection, _WHO_ANSWERED, job_id))[0]["workers"]
+    return found
+
+
 async def _votes(connection: AsyncConnection, job_id: UUID, after: int, until: int, crowd: int) -> Votes:
     copied = BytesIO()
     await driver_of(connection).copy_from_query(_BALLOTS, job_id, after, until, output=copied, format="binary")
     rows = np.frombuffer(copied.getbuffer()[_HEADER:-_TRAILER], dtype=_ROW)
     worker = rows["worker"].astype(np.intp) - 1
     unnamed = np.flatnonzero(worker < 0)
-    # Nobody knows whether two unnamed answers are of one person, so each is a worker of its own.
     worker[unnamed] = crowd + np.arange(len(unnamed))
     return Votes(rows["item"].astype(np.intp) - 1, worker, rows["label"].astype(np.intp))
 

@@ -62,6 +62,10 @@ async def first_unfinished(connection: AsyncConnection, job_id: UUID, kind: str)
     return found[-1] if found else None
 
 
+async def count_unfinished(connection: AsyncConnection, job_id: UUID, kind: str) -> int:
+    return len(await _operations(connection, job_id, _UNFINISHED & (operation.c.kind == kind)))
+
+
 async def waiting_operation(connection: AsyncConnection, job_id: UUID, kind: str) -> Operation | None:
     """One that nobody has begun."""
     waits = _UNFINISHED & (operation.c.state == "waiting") & (operation.c.kind == kind)

@@ -15,14 +15,13 @@ from app.errors import FieldError, InvalidInput, JobUnknown
 from app.lab.askers import Order
 from app.lab.policies import Workers, rules_of
 from app.lab.recorded import Recorded
-from app.lab.replay import replay
+from app.lab.replay import goes_apart, replay
 from app.lab.report import Line
-from app.lab.runs import Runs
 from app.policy.rules import Rules
 from app.store.database import is_lost
-from app.store.history import History, ballots_of, read_history
+from app.store.history import History, ballots_of, count_who_answered, read_history
 from app.store.jobs import Job, lock_job
-from app.store.operations import Operation, first_unfinished, jobs_with_unfinished
+from app.store.operations import Operation, count_unfinished, first_unfinished, jobs_with_unfinished
 from app.use_cases.chores import alone, note, save_shown
 from app.use_cases.clock import Clock
 from app.use_cases.workshop import Workshop
@@ -33,6 +32,8 @@ REPLAY = "replay"
 AS_IT_IS = "job"  # the name of the job's own rules among the policies
 MOST_ANSWERS = 400_000  # bought in all runs of all policies together: about a minute
 MOST_PAIRS = 4_000_000  # answers times seeds that are held at once: some hundred megabytes
+MOST_CELLS = 10_000_000  # workers times items of a run that goes apart, which keeps who was asked about what
+MOST_WAITING = 10  # replays of one job
 _APART = 10  # times as long takes a job whose runs do not go side by side
 _QUICK = 3000  # answers bought in all: less than it takes to start a process
 
@@ -53,7 +54,7 @@ class ReplayAsked:
 
 
 class Lab:
-    """At most one replay at a time in this process, away from the event loop and from the chores.
+    """At most one replay at a time in this process, away from the event loop and from the chores; jobs take turns.
 
     Whatever is asked for stands in the database, so that a crash forgets nothing: the next look finds it again, and
     an advisory lock sees to it that only one replica is at a job's replays.
@@ -87,7 +88,7 @@ class Lab:
                 async with self._database.connect() as connection:
                     waiting = await jobs_with_unfinished(connection, REPLAY)
                 for job_id in waiting:
-                    await self._see_to(job_id)
+                    self._again |= await self._see_to(job_id)
         except Exception as error:
             if is_lost(error):
                 log.warning("replay interrupted, will try again", error=str(error))
@@ -96,13 +97,16 @@ class Lab:
         finally:
             self._task = None
 
-    async def _see_to(self, job_id: UUID) -> None:
+    async def _see_to(self, job_id: UUID) -> bool:
+        """One replay of the job, that others may have theirs; False where there is none to be made here."""
         async with alone(self._database, job_id, REPLAY) as connection:
-            while connection is not None and (asked := await _next(connection, job_id)) is not None:
-                try:
-                    await self._carry_out(connection, job_id, asked)
-                except JobUnknown:
-                    return  # deleted meanwhile
+            if connection is None or (asked := await _next(connection, job_id)) is None:
+                return False
+            try:
+                await self._carry_out(connection, job_id, asked)
+            except JobUnknown:
+                return False  # deleted meanwhile
+            return True
 
     async def _carry_out(self, connection: AsyncConnection, job_id: UUID, asked: Operation) -> None:
         shown = replace(asked, state="running", progress=0.0)
@@ -112,6 +116,7 @@ class Lab:
             history = await read_history(connection, job_id)
             answers = len(history.votes.item)
             crowd, found = await self._workshop.do(answers, recorded_of, history), []
+            _refuse_too_many_cells(history.job, wanted, len(crowd.workers), len(crowd.items))
             quick = answers * wanted.seeds * len(wanted.policies) <= _QUICK
             for policy in wanted.policies:
                 found += await self._replayed(quick, crowd, history.job.rules, wanted, policy)
@@ -119,6 +124,8 @@ class Lab:
                 await save_shown(connection, job_id, shown)
             told = {"answers": answers, "items": len(crowd.items), "replays": found}
             done = replace(shown, state="done", progress=1.0, outcome=asdict(wanted) | told)
+        except InvalidInput as error:  # the job has grown since it was asked for
+            done = replace(shown, state="failed", outcome={"error": error.detail})
         except Exception as error:
             if is_lost(error) or isinstance(error, JobUnknown):
                 raise
@@ -163,25 +170,45 @@ def replayed(crowd: Recorded, own: Rules, asked: ReplayAsked, policy: str) -> li
 
 
 async def ask_for_replay(database: AsyncEngine, job_id: UUID, asked: ReplayAsked, now: datetime) -> Operation:
-    """Write down that a replay is wanted, unless it would take too long."""
+    """Write down that a replay is wanted, unless it would take too long or others wait."""
     async with database.begin() as connection:
         job = await lock_job(connection, job_id)
+        if await count_unfinished(connection, job_id, REPLAY) >= MOST_WAITING:
+            raise InvalidInput(f"{MOST_WAITING} replays of the job wait already: ask again when one of them is done")
         _refuse_what_takes_too_long(job, asked)
+        items = min(job.items, job.answers)
+        if items * job.answers > MOST_CELLS:  # else there cannot be too many workers
+            _refuse_too_many_cells(job, asked, await count_who_answered(connection, job_id), items)
         return await note(connection, job, REPLAY, now, {"asked": asdict(asked)})
 
 
 def _refuse_what_takes_too_long(job: Job, asked: ReplayAsked) -> None:
-    bought = min(int(max(asked.labels_per_item) * job.items), job.answers)
-    effort = sum(_effort(asked.rules_of(policy, job.rules)) for policy in asked.policies)
-    most = min(MOST_ANSWERS // max(bought * effort, 1), MOST_PAIRS // max(job.answers, 1))
+    effort = sum(_effort(job, asked, policy) for policy in asked.policies)
+    most = min(MOST_ANSWERS // max(effort, 1), MOST_PAIRS // max(job.answers, 1))
     if asked.seeds > most:
         why = f"The job has {job.answers} answers: these policies can be replayed with {most} seeds at most"
         fewer = "Ask for fewer policies or labels per item" if most == 0 else f"Must be at most {most} here"
         raise InvalidInput(why, errors=(FieldError("#/seeds", fewer),))
 
 
-def _effort(rules: Rules) -> int:
-    return 1 if Runs.side_by_side(rules) else _APART
+def _effort(job: Job, asked: ReplayAsked, policy: str) -> int:
+    """Answers that a run of the policy buys, as many as take as long side by side."""
+    rules = asked.rules_of(policy, job.rules)
+    bought = [min(int(each * job.items), job.answers) for each in asked.labels_per_item]
+    once = sum(bought) if rules.allocation.heeds_budget else max(bought)  # `replay` runs such a policy for each budget
+    return once * (_APART if goes_apart(rules, asked.workers) else 1)
+
+
+def _refuse_too_many_cells(job: Job, asked: ReplayAsked, workers: int, items: int) -> None:
+    if workers * items <= MOST_CELLS:
+        return
+    for place, policy in enumerate(asked.policies):
+        if goes_apart(asked.rules_of(policy, job.rules), asked.workers):
+            why = (
+                f"{workers} workers (each unnamed answer counts as one) times {items} items are more than the "
+                f"{MOST_CELLS} pairs with which {policy!r} can be replayed"
+            )
+            raise InvalidInput(why, errors=(FieldError(f"#/policies/{place}", "Leave it out: the job is too large"),))
 
 
 async def _next(connection: AsyncConnection, job_id: UUID) -> Operation | None:

@@ -95,8 +95,15 @@ async def test_a_running_job_is_foretold_and_its_status_tells(new_job):
     assert seen["made_at"].startswith("2100")
     assert seen["resolved"]["low"] >= before["items"]["resolved"]
     assert float(before["spent"]) <= float(seen["cost"]["low"]) <= float(seen["cost"]["high"]) <= 300
-    assert operation["outcome"]["resolved"] == seen["resolved"]
-    assert len(operation["outcome"]["curve"]) == 20
+    outcome = operation["outcome"]
+    curve = outcome.pop("curve")
+    assert len(curve) == 20
+    assert {**outcome, "made_at": None} == {**seen, "made_at": None}
+    assert all(at.keys() == curve[0].keys() < seen.keys() for at in curve)
+    money = [at["budget"] for at in curve] + [amount for at in curve for amount in at["cost"].values()]
+    assert all(isinstance(amount, str) and float(amount) >= 0 for amount in money)
+    listed = (await job.http.get(f"{job.path}/operations")).json()["operations"]
+    assert [each["outcome"]["cost"] for each in listed if each["kind"] == "forecast"] == [seen["cost"]]
     assert 0.5 < seen["accuracy"]["expected"] <= 1
 
 

@@ -112,6 +112,68 @@ async def test_what_would_take_too_long_is_refused(job, monkeypatch):
     assert (await replayed(job, **asked | {"seeds": 2}))["state"] == "done"
 
 
+@pytest.mark.parametrize(
+    ("asked", "most"),
+    [
+        ({"policies": ["round-robin"], "labels_per_item": [1, 2, 3]}, 50),  # 120 answers of a run, of 6000
+        ({"policies": ["crowdbudget"], "labels_per_item": [1, 2, 3]}, 25),  # 40 + 80 + 120: another run for each
+        ({"policies": ["job"], "labels_per_item": [1, 2, 3]}, 50),
+        ({"policies": ["job"], "labels_per_item": [1, 2, 3], "workers": "choose"}, 5),  # ten times as long
+    ],
+)
+async def test_all_that_is_run_counts(new_job, monkeypatch, asked, most):
+    job = await new_job(items=40, worker_choice={"kind": "ucb"}, **MANY)
+    await all_answers(job, 40, CROWD)
+    monkeypatch.setattr(lab, "MOST_ANSWERS", 6000)
+    response = await job.http.post(f"{job.path}/replay", json=asked | {"seeds": 100})
+    assert response.json()["errors"] == [{"pointer": "#/seeds", "message": f"Must be at most {most} here"}]
+
+
+async def test_too_many_workers_times_items_are_refused_where_runs_go_apart(new_job, monkeypatch):
+    """Ten unnamed answers on five items count as ten workers."""
+    job = await new_job(items=5, spammers={"votes": "keep"}, **MANY)
+    for _ in range(10):
+        (offered,) = (await job.next())["assignments"]
+        given = await job.http.post(f"{job.path}/answers", json={"assignment": offered["id"], "label": "cat"})
+        assert given.status_code == 200, given.text
+    asked = {"policies": ["round-robin", "job"], "seeds": 1}
+    monkeypatch.setattr(lab, "MOST_CELLS", 49)
+    response = await job.http.post(f"{job.path}/replay", json=asked)
+    assert response.status_code == 422
+    assert response.json()["detail"].startswith("10 workers (each unnamed answer counts as one) times 5 items are more")
+    assert [error["pointer"] for error in response.json()["errors"]] == ["#/policies/1"]
+    assert (await replayed(job, **asked | {"policies": ["round-robin"]}))["state"] == "done"
+    monkeypatch.setattr(lab, "MOST_CELLS", 50)
+    assert (await replayed(job, **asked))["state"] == "done"
+
+
+async def test_jobs_take_turns_and_few_replays_wait(new_job, app, monkeypatch):
+    jobs, turns = [await new_job(items=2) for _ in range(2)], []
+    carry_out = app.state.lab._carry_out
+
+    async def noted(connection, job_id, asked):
+        turns.append(str(job_id))
+        await carry_out(connection, job_id, asked)
+
+    monkeypatch.setattr(app.state.lab, "_carry_out", noted)
+    monkeypatch.setattr(app.state.lab, "begin", lambda: None)
+    monkeypatch.setattr(lab, "MOST_WAITING", 3)
+    paths = []
+    for job in jobs:
+        paths += [(await job.http.post(f"{job.path}/replay", json={})).headers["location"] for _ in range(3)]
+        refused = await job.http.post(f"{job.path}/replay", json={})
+        assert refused.status_code == 422
+        assert "3 replays of the job wait already" in refused.json()["detail"]
+    monkeypatch.undo()
+    monkeypatch.setattr(app.state.lab, "_carry_out", noted)
+    app.state.lab.begin()
+    assert [(await finished(jobs[0].http, path))["state"] for path in paths] == ["done"] * 6
+    first, second = turns[:2]
+    assert first != second
+    assert turns == [first, second] * 3
+    assert (await jobs[0].http.post(f"{jobs[0].path}/replay", json={})).status_code == 202
+
+
 async def test_two_at_once_are_done_one_after_the_other_and_refits_do_not_wait(job):
     """A replay is none of the chores: a refit that is asked for meanwhile comes first or does not care."""
     first, second = [

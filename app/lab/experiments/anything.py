@@ -13,7 +13,7 @@ from app.policy.rules import Rules
 class Anything(Allocation):
     """All items are worth the same, so that chance decides: each label falls on any open item alike.
 
-    For comparison only. `random` of the service draws a number per item and answer, which leaves more items bare.
+    For comparison only: `random` of the service does the same by a clock per item, and so can be repeated.
     """
 
     kind: Literal["anything"] = "anything"

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.stats import chisquare, kstest
 
 from app.policy.allocation import (
     Circumstances,
@@ -97,16 +98,33 @@ def test_round_robin_counts_what_is_out():
     assert priority.tolist() == [-1, -1, -2]
 
 
-def test_random_is_uniform_whatever_the_cost():
-    """Dear and cheap items come alike often; seed and answers decide."""
+def test_random_is_exponential_whatever_the_cost():
+    """Dear and cheap items come alike often; each answer puts an item off by a gap that is drawn apart."""
     items = 20_000
     costs = np.where(np.arange(items) % 2 == 0, 1.0, 100.0)
     facts = Facts(costs, np.zeros(items), np.arange(items), None, 5)
-    drawn = RandomChoice().priority(prospect_of(np.zeros((items, 2)), facts), Circumstances(Ratio()))
-    assert np.histogram(drawn, bins=10, range=(0, 1))[0] == pytest.approx(items / 10, rel=0.08)
-    assert abs(drawn[costs > 1].mean() - drawn[costs == 1].mean()) < 0.02
-    again = RandomChoice().priority(prospect_of(np.ones((items, 2)), facts), Circumstances(Ratio()))
-    assert abs(np.corrcoef(drawn, again)[0, 1]) < 0.03
+    first, second = (
+        -RandomChoice().priority(prospect_of(np.full((items, 2), votes), facts), Circumstances(Ratio()))
+        for votes in (0.0, 0.5)
+    )
+    for gap in (first, second - first):
+        assert kstest(gap, "expon").pvalue > 0.001
+        assert kstest(gap[costs > 1], gap[costs == 1]).pvalue > 0.001
+    assert abs(np.corrcoef(first, second - first)[0, 1]) < 0.03
+
+
+def test_random_asks_about_any_item_at_every_question():
+    """Answers per item are multinomial: chi-squared over the items, as in Poisson counts the variance is the mean."""
+    items, questions = 400, 4000
+    facts, votes, order = Facts.plain(items, 3), np.zeros((items, 2)), []
+    for _ in range(questions):
+        order.append(int(RandomChoice().priority(prospect_of(votes, facts), Circumstances(Ratio())).argmax()))
+        votes[order[-1], 0] += 1
+    counts = votes.sum(axis=1)
+    assert chisquare(counts).pvalue > 0.001
+    assert counts.var() == pytest.approx(counts.mean(), rel=0.25)
+    again = np.mean(np.array(order[1:]) == np.array(order[:-1]))  # at once about the same item
+    assert again < 4 / items
 
 
 def test_dispatch_expects_what_the_strategy_expects():
