@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -10,7 +11,7 @@ from app.lab.prospects import Worlds
 from app.lab.rows import Rows
 from app.policy.aggregation.ballots import Ballots
 from app.policy.belief import Array, Facts, IntArray, Mask, State
-from app.policy.engine import Engine, Judgement
+from app.policy.engine import Engine
 from app.policy.shares import NOBODY
 
 _STEPS = 16  # in which every open item could be asked once
@@ -46,6 +47,14 @@ class Standing:
     refit_at: int | None  # answers of the whole job at which all are fitted next
 
 
+class _Judged(NamedTuple):
+    """What of a judgement steers a rehearsal, shape (rows,) each."""
+
+    winner: IntArray
+    closed: Mask
+    priority: Array
+
+
 class Rehearsal:
     """The items of all worlds in one set of rows: item i of world r is row r * items + i, workers alike.
 
@@ -75,7 +84,7 @@ class Rehearsal:
         self._facts = replace(facts.rows(each), seed=engine.rules.seed)
         start = engine.initial(facts) if standing is None else standing.state
         self._rows = Rows(State(start.votes[each], start.evidence[each]))
-        first = engine.judge(self._rows.all(), self._facts)
+        first = self._judged(self._rows.all(), self._facts)
         self._open = ~first.closed  # (rows,) as all of these
         self._label = first.winner.copy()
         self._priority = first.priority.copy()
@@ -172,11 +181,16 @@ class Rehearsal:
         self._enter_answers(row, worker, said)
         self._spent += np.bincount(run, facts.cost * self._price[worker], minlength=self._runs)
         self._labels += np.bincount(run, minlength=self._runs)
-        judgement = self.engine.judge(after, facts)
+        judgement = self._judged(after, facts)
         self._enter(row, judgement)
         self._score(row[judgement.winner != NOBODY])
 
-    def _enter(self, row: IntArray, judgement: Judgement) -> None:
+    def _judged(self, state: State, facts: Facts) -> _Judged:
+        prospect = self.engine.prospect(state, facts)
+        ending = self.engine.ending(prospect.now)
+        return _Judged(ending.winner, ending.closed, self.engine.priority(prospect))
+
+    def _enter(self, row: IntArray, judgement: _Judged) -> None:
         self._open[row], self._label[row] = ~judgement.closed, judgement.winner
         self._priority[row] = judgement.priority
 
@@ -218,7 +232,7 @@ class Rehearsal:
         row = np.flatnonzero(self._count > 0)
         state = State(found.state.votes[row], found.state.evidence[row])
         self._rows.put(row, state)
-        judgement = self.engine.judge(state, self._facts.rows(row))
+        judgement = self._judged(state, self._facts.rows(row))
         resolved = self._label[row] != NOBODY
         changed = self._open[row] | (resolved & (judgement.winner != NOBODY))
         self._open[row[changed]] = ~judgement.closed[changed]
