@@ -69,6 +69,10 @@ async def test_its_picture_tells_both_shares(client):
     ("change", "pointer"),
     [
         ({"items": 0}, "#/items"),
+        ({"items": True}, "#/items"),
+        ({"budget": "0"}, "#/budget"),
+        ({"budget": "0.99"}, "#/budget"),
+        ({"items": [{"count": 5, "cost": "3"}, {"count": 5, "cost": "2.50"}], "budget": "2.49"}, "#/budget"),
         ({"items": [{"count": 900_000}, {"count": 900_000}]}, "#/items"),
         ({"prior": {"kind": "beta", "a": 2, "b": 6}}, "#/prior"),
         ({"crowd": {"workers": 0}}, "#/crowd/workers"),
