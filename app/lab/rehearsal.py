@@ -109,24 +109,27 @@ class Rehearsal:
         self._skill, self._before = np.tile(skill, (self._runs, 1)), np.tile(prior, (self._runs, 1))
         self._price = price
         self._spent, self._labels = np.zeros(self._runs), np.zeros(self._runs)
+        self._past = self._count.copy()
+        self.cut_at = np.full(self._runs, np.inf)  # (worlds,) spent when an open item first had all that it may get
         self.tallies: list[Tally] = []
         self._note()
 
     def steps(self, most_labels: float, most_spent: float = math.inf) -> Iterator[float]:
-        """Until nothing is open in any world, or each has had so many more answers per item, or spent so much.
+        """Until nothing is open in any world but items that had so many more answers, or each has spent so much.
 
         Gives the share of items that are open. Steps grow fourfold after eight answers per item: so late it matters
         little in which order items are asked.
         """
         taken, small = 0, max(1, -(-self._items // _STEPS))
-        while taken < most_labels * self._items and self._spent.min() < most_spent:
+        while self._spent.min() < most_spent:
             batch = small if taken < _EARLY * self._items else 4 * small
-            row, worker = self._visited(self._worth_most(batch))
+            row, worker = self._visited(self._worth_most(batch, most_labels))
             if not len(row):
                 return
             self._take(row, worker)
             self._fit_if_due()
             self._note()
+            self._note_cuts(most_labels)
             taken += batch
             yield float(self._open.mean())
 
@@ -144,9 +147,10 @@ class Rehearsal:
         np.add.at(self._count, row, 1)
         self._answers.append((row, worker + self._run[row] * self._workers, said))
 
-    def _worth_most(self, batch: int) -> IntArray:
+    def _worth_most(self, batch: int, most_labels: float) -> IntArray:
         """The open items that are worth most, so many in each world."""
-        row = np.flatnonzero(self._open & (self._count < self._workers))
+        may_get = self._count - self._past < most_labels
+        row = np.flatnonzero(self._open & may_get & (self._count < self._workers))
         row = row[np.lexsort((self._lot[row], -self._priority[row], self._run[row]))]
         first = np.searchsorted(self._run[row], np.arange(self._runs))
         return row[np.arange(len(row)) - first[self._run[row]] < batch]
@@ -238,6 +242,11 @@ class Rehearsal:
         self._open[row[changed]] = ~judgement.closed[changed]
         self._label[row[changed]] = judgement.winner[changed]
         self._priority[row[changed]] = judgement.priority[changed]
+
+    def _note_cuts(self, most_labels: float) -> None:
+        wants_more = self._open & (self._count < self._workers)
+        cut = self._count_of(wants_more & (self._count - self._past >= most_labels)) > 0
+        self.cut_at = np.minimum(self.cut_at, np.where(cut, self._spent, np.inf))
 
     def _note(self) -> None:
         resolved = self._label != NOBODY

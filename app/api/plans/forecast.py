@@ -158,21 +158,23 @@ def _shown(body: ForecastPlanIn, prior: PriorOut, found: Forecast) -> ForecastPl
         items=found.items,
         runs=found.runs,
         sample=found.sample,
+        cut_off=found.cut_off,
         curve=[outlook_out(at) for at in found.curve],
         offer=_offer(body, found),
     )
 
 
 def _offer(body: ForecastPlanIn, found: Forecast) -> PlanOut:
-    """With the budget that was given, or the one that is enough in nine cases of ten."""
+    """With the budget that was given, or the one that is enough in nine cases of ten; none where that is not known."""
     end = found.end
+    enough = None if found.cut_off else money(end.cost.high)
     return PlanOut(
         kind="forecast",
         requirement=body.requirement,
         allocation=body.allocation,
         worker_model=body.worker_model,
         aggregation=body.aggregation,
-        budget=money(end.cost.high) if body.budget is None else body.budget,
+        budget=enough if body.budget is None else body.budget,
         min_labels=body.min_labels,
         max_labels=body.max_labels,
         max_votes_per_label=body.max_votes_per_label,
