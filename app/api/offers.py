@@ -192,3 +192,10 @@ class ForecastFacts(BaseModel):
     items: int
     runs: Annotated[int, Field(description="How often the job was rehearsed")]
     sample: Annotated[int, Field(description="Items that were rehearsed and stand for all")]
+    cut_off: Annotated[
+        bool,
+        Field(
+            description="Some items wanted more answers than are rehearsed, with money left: labels and costs will be "
+            "higher than this says, open items fewer"
+        ),
+    ]

@@ -23,7 +23,8 @@ def forecast_of(job: Job) -> ForecastSeen | None:
     if job.forecast is None:
         return None
     facts = {name: job.forecast[name] for name in ("made_at", "at_answers", "level", "items", "runs", "sample")}
-    return ForecastSeen(**dict(_shown(job.forecast)), **facts)
+    cut_off = job.forecast.get("cut_off", False)  # those of earlier versions do not tell
+    return ForecastSeen(**dict(_shown(job.forecast)), **facts, cut_off=cut_off)
 
 
 def outcome_of(operation: Operation) -> dict[str, Any] | None:

@@ -8,13 +8,15 @@ from app.lab.prospects import Worlds, worlds_of_answers, worlds_of_prior
 from app.lab.rehearsal import Rehearsal, Standing, Tally
 from app.policy.belief import Array, Facts
 from app.policy.engine import Engine
+from app.policy.rules import Rules
 
 LEVEL = 0.9
 QUICK = 8_000  # rows, items times runs: about two seconds
 THOROUGH = 32_000
 _RUNS, _FEW_RUNS = 39, 19
 _FEWEST_ITEMS = 200  # of a sample, below which it is better to rehearse less often
-_MOST_LABELS = 40.0  # further answers per item of a rehearsal
+_USUAL_LABELS = 40  # further answers per item, up to which nothing is saved elsewhere
+_MOST_LABELS = 320
 _POINTS = 20
 _BEYOND = 2.0  # times the money that is left: how far a rehearsal looks, for what more money would buy
 _ANSWERS = 16
@@ -65,6 +67,9 @@ class Forecast:
     items: int
     runs: int
     sample: int  # items that were rehearsed and stand for all
+    cut_off: (
+        bool  # items wanted more answers than are rehearsed, and there was money left: it takes more than this says
+    )
 
 
 @dataclass(frozen=True)
@@ -90,17 +95,31 @@ class Crowd:
     spread: float = 0.6
 
 
-def sizes(items: int, work: int, width: int = 2) -> tuple[int, int]:
+def sizes(items: int, work: int, width: int = 2, labels: int = 0) -> tuple[int, int]:
     """How many runs of how many items; by the sizes alone, so that the same question has the same answer.
 
-    `width` is how many numbers are kept of an item or of a worker: with more of them fewer items are rehearsed.
+    `width` is how many numbers are kept of an item or of a worker, `labels` how many answers an item may get: with more
+    of them fewer items are rehearsed.
 
     >>> sizes(100, QUICK), sizes(1_000_000, QUICK), sizes(1_000_000, QUICK, width=100)
     ((39, 100), (39, 205), (19, 16))
+    >>> sizes(1_000_000, QUICK, labels=160)
+    (19, 105)
     """
-    work = work * 4 // max(width, 4)
+    work = work * 4 // max(width, 4) * _USUAL_LABELS // max(labels, _USUAL_LABELS)
     runs = _RUNS if work // _RUNS >= min(items, _FEWEST_ITEMS) else _FEW_RUNS
     return runs, min(items, max(work // runs, 1))
+
+
+def most_labels(rules: Rules) -> int:
+    """How many answers an item may get in a rehearsal: as many as the rules allow it, within reason.
+
+    >>> most_labels(Rules(labels=("a", "b"))), most_labels(Rules(labels=("a", "b"), max_votes_per_label=None))
+    (27, 320)
+    """
+    votes = rules.max_votes_per_label
+    by_votes = _MOST_LABELS if votes is None else len(rules.labels) * (votes - 1) + 1
+    return min(_MOST_LABELS if rules.max_labels is None else rules.max_labels, by_votes, _MOST_LABELS)
 
 
 def width_of(engine: Engine) -> int:
@@ -121,13 +140,16 @@ def forecast_plan(
     of chance, not of the doubt whether the prior is right.
     """
     rng = np.random.default_rng(seed)
-    runs, sample = sizes(len(cost), work, width_of(engine))
+    width, most = width_of(engine), most_labels(engine.rules)
+    runs, sample = sizes(len(cost), work, width, min(most, crowd.workers))
     chosen = rng.choice(len(cost), sample, replace=False)
     classes = len(engine.rules.labels)
-    workers = min(crowd.workers, max(_MOST_SKILLS // (runs * width_of(engine)), _FEWEST_WORKERS))
+    workers = min(crowd.workers, max(_MOST_SKILLS // (runs * width), _FEWEST_WORKERS))
+    if workers < crowd.workers:  # that nobody is left to ask would not be true
+        most = min(most, workers - 1)
     worlds = worlds_of_prior(prior, crowd.spread, (runs, sample, workers), classes, rng)
     facts = replace(Facts.plain(sample), cost=cost[chosen], number=chosen + 1)
-    return _rehearsed(engine, facts, worlds, Totals(len(cost)), rng, None)
+    return _rehearsed(engine, facts, worlds, Totals(len(cost)), rng, None, most)
 
 
 def forecast_job(
@@ -146,16 +168,24 @@ def forecast_in(
     worlds: Worlds, engine: Engine, facts: Facts, standing: Standing, totals: Totals, seed: int
 ) -> Forecast:
     """The second half: how the job goes on in each of these worlds."""
-    return _rehearsed(engine, facts, worlds, totals, np.random.default_rng([seed, 1]), standing)
+    return _rehearsed(
+        engine, facts, worlds, totals, np.random.default_rng([seed, 1]), standing, most_labels(engine.rules)
+    )
 
 
 def _rehearsed(
-    engine: Engine, facts: Facts, worlds: Worlds, totals: Totals, rng: np.random.Generator, standing: Standing | None
+    engine: Engine,
+    facts: Facts,
+    worlds: Worlds,
+    totals: Totals,
+    rng: np.random.Generator,
+    standing: Standing | None,
+    most: int,
 ) -> Forecast:
     runs, sample = worlds.truth.shape
     rehearsal = Rehearsal(engine, facts, worlds, rng, weight=totals.items / sample, standing=standing)
     weight, left = totals.items / sample, np.inf if engine.budget is None else engine.budget - totals.spent
-    for _ in rehearsal.steps(_MOST_LABELS, _BEYOND * left / weight):
+    for _ in rehearsal.steps(most, _BEYOND * left / weight):
         pass
     paths = _Paths(rehearsal.tallies, totals, sample)
     return Forecast(
@@ -164,6 +194,7 @@ def _rehearsed(
         items=totals.items,
         runs=runs,
         sample=sample,
+        cut_off=paths.cut_off(rehearsal.cut_at, engine.budget),
     )
 
 
@@ -174,7 +205,7 @@ class _Paths:
         first = tallies[0]
         open_first = sample - first.resolved - first.given_up  # (runs,)
         scale = totals.open / np.maximum(open_first, 1)
-        self._totals = totals
+        self._totals, self._scale = totals, scale
         table = {name: np.stack([getattr(tally, name) for tally in tallies]) for name in Tally.__dataclass_fields__}
         self._spent = totals.spent + scale * table["spent"]
         self._labels = totals.answers + scale * table["labels"]
@@ -188,6 +219,11 @@ class _Paths:
         end = Range.of(self._spent[-1]).high
         end = end if budget is None else max(end, budget)
         return np.linspace(self._totals.spent, end, _POINTS + 1)[1:]
+
+    def cut_off(self, cut_at: Array, budget: float | None) -> bool:
+        """Whether in any run an item had all answers that are rehearsed while there was money for more."""
+        spent = self._totals.spent + self._scale * cut_at
+        return bool((spent < (np.inf if budget is None else budget)).any())
 
     def outlook(self, budget: float | None) -> Outlook:
         resolved, given_up, right, labels = (

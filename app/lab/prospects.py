@@ -162,7 +162,8 @@ class _Gibbs:
         several = np.bincount(self._item, minlength=ballots.items) > 1
         known = np.zeros(ballots.items, dtype=bool) if ballots.gold is None else ballots.gold >= 0
         self._telling = np.flatnonzero((several | known)[self._item])
-        self._log_prior = self._slot_priors(prior)  # (items, slots + 1)
+        self._chance = self._class_priors(prior)  # (items, classes)
+        self._log_prior = self._slot_priors()  # (items, slots + 1)
         self._by_item = _Groups(self._item)
         self._by_slot = _Groups(self._item * (self._slots + 1) + self._slot)
         self._ability, self._bias = _sorts(ballots.classes)
@@ -184,12 +185,12 @@ class _Gibbs:
         return self._classes.shape[1]
 
     def truth(self) -> IntArray:
-        """The true class of each item in each world; where it is none of those with votes, any of the others."""
+        """The true class of each item in each world; where it is none of those with votes, one of the others."""
         worlds, items = self.slot.shape
         named = self._classes[np.arange(items), np.minimum(self.slot, self._slots - 1)]
         elsewhere = (self.slot == self._slots) | (named < 0)
-        drawn = self._rng.random((worlds, items, self._ballots.classes)) * self._unvoted()
-        return np.where(elsewhere, drawn.argmax(axis=2), named)
+        weight = np.broadcast_to(self._chance * self._unvoted(), (worlds, items, self._ballots.classes))
+        return np.where(elsewhere, self._chosen(weight), named)
 
     def workers(self, unseen: int) -> tuple[Array, Array]:
         """Ability and bias of all workers, and of so many more of the same population."""
@@ -260,7 +261,8 @@ class _Gibbs:
         free[item, self._classes[item, slot]] = 0.0
         return free
 
-    def _slot_priors(self, prior: Array | None) -> Array:
+    def _class_priors(self, prior: Array | None) -> Array:
+        """How likely each class is before any vote: all alike, as the item's prior says, or known."""
         items, classes = self._ballots.items, self._ballots.classes
         chance = np.full((items, classes), 1 / classes)
         if prior is not None:
@@ -268,6 +270,10 @@ class _Gibbs:
         if self._ballots.gold is not None:
             known = self._ballots.gold[:, None]
             chance = np.where(known < 0, chance, known == np.arange(classes))
+        return chance
+
+    def _slot_priors(self) -> Array:
+        chance = self._chance
         named = np.take_along_axis(chance, np.maximum(self._classes, 0), axis=1) * (self._classes >= 0)
         rest = (chance * self._unvoted()).sum(axis=1, keepdims=True)
         return np.asarray(np.log(np.maximum(np.concatenate([named, rest], axis=1), 1e-30)).astype(np.float32))

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -10,7 +11,7 @@ from app.lab.prospects import Worlds
 from app.lab.rows import Rows
 from app.policy.aggregation.ballots import Ballots
 from app.policy.belief import Array, Facts, IntArray, Mask, State
-from app.policy.engine import Engine, Judgement
+from app.policy.engine import Engine
 from app.policy.shares import NOBODY
 
 _STEPS = 16  # in which every open item could be asked once
@@ -46,6 +47,14 @@ class Standing:
     refit_at: int | None  # answers of the whole job at which all are fitted next
 
 
+class _Judged(NamedTuple):
+    """What of a judgement steers a rehearsal, shape (rows,) each."""
+
+    winner: IntArray
+    closed: Mask
+    priority: Array
+
+
 class Rehearsal:
     """The items of all worlds in one set of rows: item i of world r is row r * items + i, workers alike.
 
@@ -75,7 +84,7 @@ class Rehearsal:
         self._facts = replace(facts.rows(each), seed=engine.rules.seed)
         start = engine.initial(facts) if standing is None else standing.state
         self._rows = Rows(State(start.votes[each], start.evidence[each]))
-        first = engine.judge(self._rows.all(), self._facts)
+        first = self._judged(self._rows.all(), self._facts)
         self._open = ~first.closed  # (rows,) as all of these
         self._label = first.winner.copy()
         self._priority = first.priority.copy()
@@ -100,24 +109,27 @@ class Rehearsal:
         self._skill, self._before = np.tile(skill, (self._runs, 1)), np.tile(prior, (self._runs, 1))
         self._price = price
         self._spent, self._labels = np.zeros(self._runs), np.zeros(self._runs)
+        self._past = self._count.copy()
+        self.cut_at = np.full(self._runs, np.inf)  # (worlds,) spent when an open item first had all that it may get
         self.tallies: list[Tally] = []
         self._note()
 
     def steps(self, most_labels: float, most_spent: float = math.inf) -> Iterator[float]:
-        """Until nothing is open in any world, or each has had so many more answers per item, or spent so much.
+        """Until nothing is open in any world but items that had so many more answers, or each has spent so much.
 
         Gives the share of items that are open. Steps grow fourfold after eight answers per item: so late it matters
         little in which order items are asked.
         """
         taken, small = 0, max(1, -(-self._items // _STEPS))
-        while taken < most_labels * self._items and self._spent.min() < most_spent:
+        while self._spent.min() < most_spent:
             batch = small if taken < _EARLY * self._items else 4 * small
-            row, worker = self._visited(self._worth_most(batch))
+            row, worker = self._visited(self._worth_most(batch, most_labels))
             if not len(row):
                 return
             self._take(row, worker)
             self._fit_if_due()
             self._note()
+            self._note_cuts(most_labels)
             taken += batch
             yield float(self._open.mean())
 
@@ -135,9 +147,10 @@ class Rehearsal:
         np.add.at(self._count, row, 1)
         self._answers.append((row, worker + self._run[row] * self._workers, said))
 
-    def _worth_most(self, batch: int) -> IntArray:
+    def _worth_most(self, batch: int, most_labels: float) -> IntArray:
         """The open items that are worth most, so many in each world."""
-        row = np.flatnonzero(self._open & (self._count < self._workers))
+        may_get = self._count - self._past < most_labels
+        row = np.flatnonzero(self._open & may_get & (self._count < self._workers))
         row = row[np.lexsort((self._lot[row], -self._priority[row], self._run[row]))]
         first = np.searchsorted(self._run[row], np.arange(self._runs))
         return row[np.arange(len(row)) - first[self._run[row]] < batch]
@@ -172,11 +185,16 @@ class Rehearsal:
         self._enter_answers(row, worker, said)
         self._spent += np.bincount(run, facts.cost * self._price[worker], minlength=self._runs)
         self._labels += np.bincount(run, minlength=self._runs)
-        judgement = self.engine.judge(after, facts)
+        judgement = self._judged(after, facts)
         self._enter(row, judgement)
         self._score(row[judgement.winner != NOBODY])
 
-    def _enter(self, row: IntArray, judgement: Judgement) -> None:
+    def _judged(self, state: State, facts: Facts) -> _Judged:
+        prospect = self.engine.prospect(state, facts)
+        ending = self.engine.ending(prospect.now)
+        return _Judged(ending.winner, ending.closed, self.engine.priority(prospect))
+
+    def _enter(self, row: IntArray, judgement: _Judged) -> None:
         self._open[row], self._label[row] = ~judgement.closed, judgement.winner
         self._priority[row] = judgement.priority
 
@@ -218,12 +236,17 @@ class Rehearsal:
         row = np.flatnonzero(self._count > 0)
         state = State(found.state.votes[row], found.state.evidence[row])
         self._rows.put(row, state)
-        judgement = self.engine.judge(state, self._facts.rows(row))
+        judgement = self._judged(state, self._facts.rows(row))
         resolved = self._label[row] != NOBODY
         changed = self._open[row] | (resolved & (judgement.winner != NOBODY))
         self._open[row[changed]] = ~judgement.closed[changed]
         self._label[row[changed]] = judgement.winner[changed]
         self._priority[row[changed]] = judgement.priority[changed]
+
+    def _note_cuts(self, most_labels: float) -> None:
+        wants_more = self._open & (self._count < self._workers)
+        cut = self._count_of(wants_more & (self._count - self._past >= most_labels)) > 0
+        self.cut_at = np.minimum(self.cut_at, np.where(cut, self._spent, np.inf))
 
     def _note(self) -> None:
         resolved = self._label != NOBODY

@@ -10,7 +10,17 @@ import numpy as np
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.domain import ItemState
-from app.lab.forecast import LEVEL, THOROUGH, Forecast, Totals, forecast_in, possible_worlds, sizes, width_of
+from app.lab.forecast import (
+    LEVEL,
+    THOROUGH,
+    Forecast,
+    Totals,
+    forecast_in,
+    most_labels,
+    possible_worlds,
+    sizes,
+    width_of,
+)
 from app.lab.rehearsal import Standing
 from app.policy.aggregation.ballots import Ballots
 from app.policy.belief import Array, Facts, IntArray, State
@@ -68,6 +78,7 @@ def in_short(forecast: Forecast, at_answers: int, made_at: datetime) -> dict[str
         "items": forecast.items,
         "runs": forecast.runs,
         "sample": forecast.sample,
+        "cut_off": forecast.cut_off,
         **asdict(forecast.end),
     }
 
@@ -76,7 +87,7 @@ async def _read(connection: AsyncConnection, job_id: UUID) -> Sample | None:
     job = await load_job(connection, job_id)
     if not job.items:
         return None
-    runs, size = sizes(job.items, THOROUGH, width_of(job.engine))
+    runs, size = sizes(job.items, THOROUGH, width_of(job.engine), most_labels(job.rules))
     seed = [job.rules.seed, job.answers]
     chosen = np.sort(np.random.default_rng(seed).choice(job.items, size, replace=False)) + 1
     places = await places_of(connection, job_id, chosen.tolist())

@@ -98,6 +98,8 @@ class Foresight:
             return
         try:
             await self._foretell(connection, job_id, asked)
+        except JobUnknown:
+            raise  # deleted meanwhile: it will not fail again
         except Exception as error:
             if not is_lost(error):
                 self._failed[job_id] = job.answers

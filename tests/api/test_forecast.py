@@ -58,6 +58,15 @@ async def test_groups_of_costs_are_paid_for(client):
     assert plan["offer"]["promise"]["cost_per_item"] == "4.5"
 
 
+@pytest.mark.parametrize(("labels", "budget"), [(50, "500"), (400, None)])
+async def test_a_budget_is_offered_only_where_it_is_enough(client, labels, budget):
+    """Ten items; how far 400 answers to each go is not rehearsed to the end, and said."""
+    body = {"labels": ["a", "b"], "items": 10, "requirement": {"kind": "count", "labels": labels}}
+    body |= {"max_votes_per_label": None, "max_labels": 2 * labels, "crowd": {"workers": 1_000}}
+    plan = (await client.post("/v1/plans/forecast", json=body)).json()
+    assert (plan["cut_off"], plan["offer"].get("budget")) == (budget is None, budget)
+
+
 async def test_its_picture_tells_both_shares(client):
     response = await client.post("/v1/plans/forecast.svg", json=SMALL)
     assert response.headers["content-type"] == "image/svg+xml"
@@ -69,6 +78,10 @@ async def test_its_picture_tells_both_shares(client):
     ("change", "pointer"),
     [
         ({"items": 0}, "#/items"),
+        ({"items": True}, "#/items"),
+        ({"budget": "0"}, "#/budget"),
+        ({"budget": "0.99"}, "#/budget"),
+        ({"items": [{"count": 5, "cost": "3"}, {"count": 5, "cost": "2.50"}], "budget": "2.49"}, "#/budget"),
         ({"items": [{"count": 900_000}, {"count": 900_000}]}, "#/items"),
         ({"prior": {"kind": "beta", "a": 2, "b": 6}}, "#/prior"),
         ({"crowd": {"workers": 0}}, "#/crowd/workers"),

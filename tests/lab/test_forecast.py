@@ -48,6 +48,26 @@ def test_a_fixed_number_of_labels_costs_just_that():
     assert (end.labels.expected, end.resolved.expected, end.open.high) == (15_000, 3_000, 0)
 
 
+def counted(labels, budget=None, crowd=500, items=10, work=1_000):
+    """So many answers for each item, with nothing else in the way."""
+    known = {"labels": ["a", "b"], "requirement": {"kind": "count", "labels": labels}, "max_votes_per_label": None}
+    rules = Rules.model_validate(known | {"worker_model": {"kind": "anonymous"}})
+    return forecast_plan(Engine(rules, budget), np.ones(items), (6.0, 2.0), Crowd(crowd, 0.5), work=work)
+
+
+def test_many_labels_are_rehearsed_to_their_end():
+    found = counted(50)
+    assert (found.end.labels.expected, found.end.resolved.expected, found.cut_off) == (500, 10, False)
+
+
+def test_more_labels_than_are_rehearsed_are_told_unless_the_money_ends_first():
+    assert counted(400).cut_off
+    assert counted(400, budget=10 * 330.0).cut_off
+    assert not counted(400, budget=1_000.0).cut_off
+    assert not counted(400, crowd=60).cut_off  # nobody is left to ask: the items stay open, and that is said
+    assert counted(400, crowd=60).end.open.low == 10
+
+
 def test_more_money_resolves_more_and_never_more_is_spent():
     found = planned(budget=150.0)
     resolved = [point.resolved.expected for point in found.curve]

@@ -1,6 +1,7 @@
 """What answers leave possible: draws that hold what is true as often as they say."""
 
 import numpy as np
+import pytest
 from scipy import special, stats
 
 from app.lab.prospects import worlds_of_answers, worlds_of_prior
@@ -56,6 +57,24 @@ def test_gold_and_priors_are_heeded():
     assert (worlds_of_answers(gold, 19, None, np.random.default_rng(0)).truth == truth).all()
     sure = np.where(np.arange(2) == truth[:, None], 0.999, 0.001)
     assert (worlds_of_answers(ballots, 19, sure, np.random.default_rng(0)).truth == truth).mean() > 0.97
+
+
+def test_gold_and_priors_are_heeded_without_any_vote():
+    nothing = np.zeros(0, dtype=np.int64)
+    truth, rng = np.arange(300) % 3, np.random.default_rng(0)
+    known = Ballots.of(nothing, nothing, nothing, items=300, workers=0, classes=3, gold=truth)
+    assert (worlds_of_answers(known, 19, None, rng).truth == truth).all()
+    open_ = Ballots.of(nothing, nothing, nothing, items=400, workers=0, classes=2)
+    drawn = worlds_of_answers(open_, 39, np.tile([0.95, 0.05], (400, 1)), rng).truth
+    assert abs(drawn.mean() - 0.05) < 0.01
+
+
+def test_a_class_without_votes_is_as_likely_as_its_prior_says():
+    """One vote for the first of three classes, which the prior rules out: the others share as it says, 3 to 1."""
+    every, one = np.arange(400), np.zeros(400, dtype=np.int64)
+    ballots = Ballots.of(every, one, one, items=400, workers=1, classes=3)
+    drawn = worlds_of_answers(ballots, 39, np.tile([0.0, 0.75, 0.25], (400, 1)), np.random.default_rng(0)).truth
+    assert np.bincount(drawn.ravel(), minlength=3) / drawn.size == pytest.approx([0.0, 0.75, 0.25], abs=0.02)
 
 
 def test_without_answers_the_draws_are_the_prior():

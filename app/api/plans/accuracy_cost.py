@@ -1,6 +1,5 @@
 """What accuracy costs, over HTTP."""
 
-import asyncio
 from dataclasses import dataclass
 from math import inf
 
@@ -20,6 +19,7 @@ from app.api.plans.accuracy_cost_schemas import (
     Status,
     ToWin,
 )
+from app.api.plans.apart import apart
 from app.api.plans.forms import Form, in_form, plan_at
 from app.api.plans.priors import explained_prior
 from app.api.schemas import ReasonOut
@@ -58,7 +58,7 @@ async def post_accuracy_cost(body: AccuracyCostIn, database: Database, form: For
     table: at which votes to stop, what to expect there, and how many votes win. Costs are expectations.
     """
     known = await explained_prior(body.prior, database)
-    curve = await asyncio.to_thread(accuracy_cost, known.prior, body.max_workers)
+    curve = await apart(accuracy_cost, known.prior, body.max_workers)
     choice = _choice(body, curve)
     odd = np.arange(1, body.max_workers + 1, 2)
     plan = AccuracyCostOut(

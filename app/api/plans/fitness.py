@@ -1,6 +1,5 @@
 """Whether a problem is one for the crowd, over HTTP."""
 
-import asyncio
 from decimal import Decimal
 from typing import Literal
 
@@ -8,6 +7,7 @@ from fastapi import APIRouter, Response
 
 from app.api.dependencies import Database
 from app.api.offers import AtStake, PlanOut, profit_offer
+from app.api.plans.apart import apart
 from app.api.plans.fitness_schemas import FitnessIn, FitnessOut, Step, WayOut
 from app.api.plans.forms import Form, in_form, plan_at
 from app.api.plans.priors import explained_prior
@@ -42,7 +42,7 @@ async def post_fitness(body: FitnessIn, database: Database, form: Form) -> Respo
     """
     known = await explained_prior(body.prior, database)
     market, stakes = _market(body, known.prior), _stakes(body)
-    found = await asyncio.to_thread(ways, market, stakes.loss)
+    found = await apart(ways, market, stakes.loss)
     best = best_way(found, stakes.loss)
     crowd = next(way for way in found if way.name == "crowd")
     pays = _profit(body, best) > 0

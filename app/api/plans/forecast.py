@@ -1,6 +1,5 @@
 """Foretell a job before it begins."""
 
-import asyncio
 from decimal import Decimal
 from typing import Annotated
 
@@ -12,10 +11,12 @@ from pydantic_core import PydanticCustomError
 from app.api.dependencies import Database
 from app.api.offers import ForecastFacts, OutlookOut, PlanOut, PromiseOut, Settled
 from app.api.outlooks import outlook_out
+from app.api.plans.apart import apart
 from app.api.plans.forms import Form, in_form, plan_at
 from app.api.plans.priors import PriorIn, PriorOut, explained_prior
 from app.api.schemas import AmountIn, CostIn, Request
 from app.api.wire import money
+from app.errors import FieldError, InvalidInput
 from app.lab.forecast import LEVEL, QUICK, Crowd, Forecast, Range, forecast_plan
 from app.plots.canvas import Paint
 from app.plots.forecast import Point, shares_over_budget
@@ -28,7 +29,7 @@ router = APIRouter()
 _MOST_ITEMS = 1_000_000
 _MOST_LABELS = 100
 
-Count = Annotated[int, Field(ge=1, le=_MOST_ITEMS)]
+Count = Annotated[int, Field(strict=True, ge=1, le=_MOST_ITEMS)]
 
 
 class ItemsAlike(Request):
@@ -100,6 +101,10 @@ class ForecastPlanIn(Rules):
     def rules(self) -> Rules:
         return Rules(**{name: getattr(self, name) for name in Rules.model_fields})
 
+    def least_cost(self) -> Decimal:
+        """Of one answer."""
+        return Decimal(1) if isinstance(self.items, int) else min(group.cost for group in self.items)
+
     def costs(self) -> Array:
         """Of an answer on each item, shape (items,)."""
         if isinstance(self.items, int):
@@ -123,11 +128,19 @@ async def post_forecast(body: ForecastPlanIn, form: Form, database: Database) ->
     as the prior says. Each number comes with the interval that holds nine of ten outcomes, if the prior is right. The
     same request gives the same answer; large jobs are rehearsed on a sample, and the intervals are as much wider.
     """
+    _refuse_what_buys_nothing(body)
     known = await explained_prior(body.prior, database)
     prior = known.prior
     budget = None if body.budget is None else float(body.budget)
-    found = await asyncio.to_thread(_made, body, (prior.a, prior.b), budget)
+    found = await apart(_made, body, (prior.a, prior.b), budget)
     return await in_form(form, _shown(body, known.shown(), found), _picture(found, budget))
+
+
+def _refuse_what_buys_nothing(body: ForecastPlanIn) -> None:
+    least = body.least_cost()
+    if body.budget is not None and body.budget < least:
+        wrong = FieldError("#/budget", f"Must be at least {least:f}, which one answer on the cheapest item costs")
+        raise InvalidInput("The budget does not buy a single answer", errors=(wrong,))
 
 
 def _made(body: ForecastPlanIn, prior: tuple[float, float], budget: float | None) -> Forecast:
@@ -145,18 +158,22 @@ def _shown(body: ForecastPlanIn, prior: PriorOut, found: Forecast) -> ForecastPl
         items=found.items,
         runs=found.runs,
         sample=found.sample,
+        cut_off=found.cut_off,
         curve=[outlook_out(at) for at in found.curve],
         offer=_offer(body, found),
     )
 
 
 def _offer(body: ForecastPlanIn, found: Forecast) -> PlanOut:
-    """With the budget that was given, or the one that is enough in nine cases of ten."""
+    """With the budget that was given, or the one that is enough in nine cases of ten; none where that is not known."""
     end = found.end
+    budget = {} if found.cut_off else {"budget": money(end.cost.high)}
+    if body.budget is not None:
+        budget = {"budget": body.budget}
     return PlanOut(
         kind="forecast",
         **{name: getattr(body, name) for name in Settled.model_fields},
-        budget=money(end.cost.high) if body.budget is None else body.budget,
+        **budget,
         promise=PromiseOut(
             cost_per_item=money(end.cost.expected / found.items),
             labels_per_item=end.labels.expected / found.items,

@@ -1,6 +1,5 @@
 """Every plan in two forms: numbers for programs, a picture for people."""
 
-import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Annotated, Any, TypeVar
 
@@ -8,6 +7,7 @@ from fastapi import APIRouter, Depends, Request, Response
 from pydantic import BaseModel
 
 from app.api.media import most_wanted
+from app.api.plans.apart import apart
 from app.api.problems import documented
 from app.errors import FieldError, InvalidInput, NotAcceptable, SufficeError
 from app.plots.canvas import Paint, drawn
@@ -63,5 +63,5 @@ def plan_at(
 async def in_form(form: str, plan: BaseModel, paint: Paint) -> Response:
     """The plan as numbers, or as the picture that `paint` makes of it."""
     if form == _SVG:
-        return Response(await asyncio.to_thread(drawn, paint), media_type=_SVG, headers=_VARY)
+        return Response(await apart(drawn, paint), media_type=_SVG, headers=_VARY)
     return Response(plan.model_dump_json(), media_type=_JSON, headers=_VARY)

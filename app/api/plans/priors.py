@@ -1,6 +1,5 @@
 """How hard the questions are for the crowd, as a caller may say it, or as answers tell it."""
 
-import asyncio
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ from pydantic import BaseModel, Field, RootModel, model_validator
 from pydantic_core import PydanticCustomError
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+from app.api.plans.apart import apart
 from app.api.schemas import Request
 from app.errors import FieldError, InvalidInput, JobUnknown
 from app.policy.planning.cost_sensitive import Prior
@@ -165,16 +165,16 @@ async def explained_prior(given: PriorIn, database: AsyncEngine, at: str = "#/pr
     if isinstance(said, JobPrior):
         where, votes = f"{at}/job", await _votes_of_job(said.job, database, f"{at}/job")
     elif said.votes is not None:
-        where, votes = f"{at}/votes", _votes_of(said.votes)
+        where, votes = f"{at}/votes", await apart(_votes_of, said.votes)
     else:
-        where, votes = f"{at}/answers", _votes_of(_counted(said.answers or [], f"{at}/answers"))
+        where, votes = f"{at}/answers", await apart(_votes_of_answers, said.answers or [], f"{at}/answers")
     found = await _estimated(votes, where)
     return KnownPrior(found.prior, said.kind, found)
 
 
 async def _estimated(votes: Votes, where: str) -> Difficulty:
     try:
-        return await asyncio.to_thread(estimated, votes)
+        return await apart(estimated, votes)
     except TooFewVotes as error:
         raise _refused(where, f"Too little to tell how hard the questions are: it {error}") from None
     except NoBetterThanGuessing as error:
@@ -192,6 +192,10 @@ def _votes_of(items: Iterable[Sequence[int]]) -> Votes:
     two = [sorted(votes, reverse=True)[:2] for votes in items]
     first, second = np.array([[*votes, 0][:2] for votes in two], dtype=np.int64).reshape(-1, 2).T
     return Votes.of(first, second)
+
+
+def _votes_of_answers(answers: Sequence[PilotAnswer], where: str) -> Votes:
+    return _votes_of(_counted(answers, where))
 
 
 def _counted(answers: Sequence[PilotAnswer], where: str) -> list[list[int]]:

@@ -1,6 +1,5 @@
 """Plan which requirement to ask for: what each kind costs to be right as often as is wanted."""
 
-import asyncio
 from collections.abc import Sequence
 from decimal import Decimal
 from math import floor
@@ -12,6 +11,7 @@ from pydantic_core import PydanticCustomError
 
 from app.api.dependencies import Database
 from app.api.offers import Offer, PlanOut, PromiseOut
+from app.api.plans.apart import apart
 from app.api.plans.forms import Form, in_form, plan_at
 from app.api.plans.priors import KnownPrior, PriorIn, PriorOut, explained_prior
 from app.api.schemas import AmountOut, CostIn, ReasonOut, Request
@@ -111,9 +111,7 @@ async def plan_requirement(given: RequirementIn, form: Form, database: Database)
     """
     known = await explained_prior(given.prior, database)
     prior = known.prior
-    found = await asyncio.to_thread(
-        choices, given.accuracy, given.min_resolved, given.limits(), prior, float(given.cost)
-    )
+    found = await apart(choices, given.accuracy, given.min_resolved, given.limits(), prior, float(given.cost))
     if not found[0].reaches:
         raise _out_of_reach(given, found)
     return await in_form(form, _plan(given, known, found), painted(_picture(given, prior, found)))

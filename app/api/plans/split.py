@@ -1,6 +1,5 @@
 """Plan how many answers each item gets when items cost differently."""
 
-import asyncio
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from decimal import ROUND_CEILING, Decimal
@@ -8,6 +7,7 @@ from decimal import ROUND_CEILING, Decimal
 from fastapi import APIRouter, Response
 
 from app.api.offers import PlanOut, PromiseOut
+from app.api.plans.apart import apart
 from app.api.plans.forms import Form, in_form, plan_at
 from app.api.plans.split_schemas import (
     MOST_DIFFERENT,
@@ -61,7 +61,7 @@ async def plan_split(given: SplitIn, form: Form) -> Response:
     """
     groups = given.in_groups()
     _refuse_what_buys_nothing(given, groups)
-    plan = await asyncio.to_thread(_planned, given, groups)
+    plan = await apart(_planned, given, groups)
     return await in_form(form, plan, painted(_curves(plan)))
 
 
