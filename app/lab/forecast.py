@@ -1,12 +1,13 @@
 """Tell how a job will end before it does: so many rehearsals, and the interval in which nine of ten ends lie."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from app.lab.prospects import Worlds, worlds_of_answers, worlds_of_prior
 from app.lab.rehearsal import Rehearsal, Standing, Tally
-from app.policy.belief import Array, Facts
+from app.policy.belief import Array, Facts, IntArray
 from app.policy.engine import Engine
 from app.policy.rules import Rules
 
@@ -22,6 +23,9 @@ _BEYOND = 2.0  # times the money that is left: how far a rehearsal looks, for wh
 _ANSWERS = 16
 _MOST_SKILLS = 2_000_000  # numbers, of all workers in all runs: a larger crowd is rehearsed as one of this size
 _FEWEST_WORKERS = 20
+_LEAST_WIDTH = 10  # numbers, for what a worker takes besides the skill
+_MOST_ANSWERS = 1_000_000  # past answers, in all runs
+_MOST_PLACES = 16_000_000  # items, in all runs, times the answers of the one with most
 
 
 @dataclass(frozen=True)
@@ -120,6 +124,37 @@ def most_labels(rules: Rules) -> int:
     votes = rules.max_votes_per_label
     by_votes = _MOST_LABELS if votes is None else len(rules.labels) * (votes - 1) + 1
     return min(_MOST_LABELS if rules.max_labels is None else rules.max_labels, by_votes, _MOST_LABELS)
+
+
+def bounded_by_answers(answers: IntArray, runs: int) -> tuple[int, int]:
+    """In how many runs how many of these items, in their order, can be rehearsed with all their past answers.
+
+    >>> bounded_by_answers(np.full(800, 5), 39), bounded_by_answers(np.full(800, 1_000), 39)
+    ((39, 800), (19, 52))
+    """
+
+    def bounded(runs: int) -> int:
+        few = np.cumsum(answers) * runs <= _MOST_ANSWERS
+        narrow = np.maximum.accumulate(answers) * np.arange(1, len(answers) + 1) * runs <= _MOST_PLACES
+        return int((few & narrow).sum())
+
+    return _fewer_runs_first(bounded, len(answers), runs)
+
+
+def bounded_by_workers(first_seen: IntArray, runs: int, width: int) -> tuple[int, int]:
+    """The same for the workers; `first_seen` is how many answered this item and none before it.
+
+    >>> bounded_by_workers(np.full(800, 2), 39, 2), bounded_by_workers(np.full(800, 2), 39, 100)
+    ((39, 800), (19, 526))
+    """
+    most = _MOST_SKILLS // max(width, _LEAST_WIDTH)
+    return _fewer_runs_first(lambda runs: int((np.cumsum(first_seen) * runs <= most).sum()), len(first_seen), runs)
+
+
+def _fewer_runs_first(bounded: Callable[[int], int], items: int, runs: int) -> tuple[int, int]:
+    if bounded(runs) < items and runs > _FEW_RUNS:
+        runs = _FEW_RUNS
+    return runs, max(bounded(runs), 1)
 
 
 def width_of(engine: Engine) -> int:

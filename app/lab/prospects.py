@@ -25,6 +25,7 @@ _ITEM_SPREAD_PRIOR = -0.5 * (np.log(_SPREADS / 0.8) / 0.5) ** 2
 _BIAS_SPREADS = np.array([0.3, 0.7, 1.2])
 _SWEEPS = 60
 _MOST_UNSEEN = 4  # for each worker who has been seen
+_MOST_UNSEEN_AT_ALL = 1_000
 _FEWEST_WORKERS = 20
 
 
@@ -127,7 +128,8 @@ def _presence(answers: IntArray) -> Array:
     [0.375, 0.188, 0.094, 0.094, 0.016]
     """
     once, twice, total = int((answers == 1).sum()), int((answers == 2).sum()), int(answers.sum())  # noqa: PLR2004
-    estimated = min(math.ceil(once * (once - 1) / (2 * (twice + 1))), _MOST_UNSEEN * len(answers))
+    most = min(_MOST_UNSEEN * len(answers), _MOST_UNSEEN_AT_ALL)
+    estimated = min(math.ceil(once * (once - 1) / (2 * (twice + 1))), most)
     unseen = max(estimated, _FEWEST_WORKERS - len(answers))
     if not unseen:
         return np.asarray(answers / total)

@@ -15,6 +15,8 @@ from app.lab.forecast import (
     THOROUGH,
     Forecast,
     Totals,
+    bounded_by_answers,
+    bounded_by_workers,
     forecast_in,
     most_labels,
     possible_worlds,
@@ -87,11 +89,17 @@ async def _read(connection: AsyncConnection, job_id: UUID) -> Sample | None:
     job = await load_job(connection, job_id)
     if not job.items:
         return None
-    runs, size = sizes(job.items, THOROUGH, width_of(job.engine), most_labels(job.rules))
-    seed = [job.rules.seed, job.answers]
-    chosen = np.sort(np.random.default_rng(seed).choice(job.items, size, replace=False)) + 1
-    places = await places_of(connection, job_id, chosen.tolist())
-    votes = await votes_on_items_since(connection, job_id, chosen.tolist(), 0)
+    width = width_of(job.engine)
+    runs, size = sizes(job.items, THOROUGH, width, most_labels(job.rules))
+    drawn = np.random.default_rng([job.rules.seed, job.answers]).choice(job.items, size, replace=False) + 1
+    place_of = {place.item_id: place for place in await places_of(connection, job_id, drawn.tolist())}
+    answers = np.array([round(sum(place_of[item].standing.votes)) for item in drawn.tolist()])
+    runs, size = bounded_by_answers(answers, runs)
+    votes = await votes_on_items_since(connection, job_id, drawn[:size].tolist(), 0)
+    runs, size = bounded_by_workers(_first_seen(drawn[:size].tolist(), votes), runs, width)
+    chosen = np.sort(drawn[:size]).tolist()
+    kept = set(chosen)
+    places, votes = [place_of[item] for item in chosen], [vote for vote in votes if vote.item_id in kept]
     names = sorted({vote.worker for vote in votes if vote.worker is not None})
     workers = await load_workers(connection, job_id, names)
     return Sample(
@@ -102,6 +110,20 @@ async def _read(connection: AsyncConnection, job_id: UUID) -> Sample | None:
         runs=runs,
         seed=job.answers,
     )
+
+
+def _first_seen(items: Sequence[int], votes: Sequence[Vote]) -> IntArray:
+    """How many workers answered each of these items and none before it, in their order; the unnamed are all new."""
+    who: dict[int, list[str | None]] = {item: [] for item in items}
+    for vote in votes:
+        who[vote.item_id].append(vote.worker)
+    seen: set[str] = set()
+    counts = []
+    for item in items:
+        named = {worker for worker in who[item] if worker is not None}
+        counts.append(len(named - seen) + who[item].count(None))
+        seen |= named
+    return np.array(counts)
 
 
 def _standing(

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from app.lab.forecast import QUICK, Crowd, Range, forecast_plan, sizes
+from app.lab.forecast import QUICK, Crowd, Range, bounded_by_answers, bounded_by_workers, forecast_plan, sizes
 from app.lab.recorded import read_crowd
 from app.policy.engine import Engine
 from app.policy.rules import Rules
@@ -39,6 +39,24 @@ def test_work_is_bounded_whatever_the_size(items):
     runs, sample = sizes(items, QUICK)
     assert 1 <= sample <= items
     assert runs * sample <= QUICK
+
+
+@pytest.mark.parametrize("width", [2, 400])
+@pytest.mark.parametrize("each", [0, 3, 100, 9_000])
+def test_the_past_is_bounded_too(each, width):
+    """Whatever number of answers, and of workers, the sampled items have; one item is always left."""
+    runs, size = bounded_by_answers(np.full(820, each), 39)
+    assert 1 <= size <= 820
+    assert runs * size * each <= 1_000_000
+    runs, size = bounded_by_workers(np.full(size, each), runs, width)
+    assert size == 1 or runs * size * each * width <= 2_000_000
+    assert (runs, size) == (39, 820) or each >= 100 or width == 400
+
+
+def test_one_item_with_very_many_answers_makes_the_sample_smaller():
+    answers = np.full(820, 5)
+    answers[100] = 20_000
+    assert bounded_by_answers(answers, 39) == (19, 100)
 
 
 def test_a_fixed_number_of_labels_costs_just_that():
