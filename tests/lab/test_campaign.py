@@ -129,11 +129,11 @@ def test_blocking_guessers_saves_guesses_and_errors():
 
 
 def test_guards_keep_gold_from_confirming_itself():
-    """A clique makes wrong gold. Without guards far more of it stays; the honest are not taken for worse with them."""
+    """A clique makes wrong gold. Without guards more of it stays, and the honest are taken for worse than they are."""
     off, on = (
         np.mean([run_gold_loop(guards, seed, lured=LESS_LURED, until=1_200)[2] for seed in (11, 12)], axis=0)
         for guards in (NO_GUARDS, ALL_GUARDS)
     )
     wrong, honest = 1, 3
-    assert on[wrong] < 0.5 * off[wrong]
-    assert on[honest] > off[honest] - 0.02
+    assert on[wrong] < off[wrong]
+    assert on[honest] > off[honest] + 0.02
