@@ -42,6 +42,7 @@ class Service:
             assert line, f"it ended early: {(data_dir.parent / 'log').read_text()}"
             self.said += line
         self.url = re.search(r"http://\S+", self.said)[0]
+        httpx.get(f"{self.url}/healthz", timeout=60)  # who calls early waits, and on a busy machine for long
 
     def stop(self, number: int = signal.SIGINT) -> str:
         self.process.send_signal(number)

@@ -4,6 +4,7 @@ import asyncio
 import multiprocessing
 import os
 import signal
+import threading
 from collections.abc import Callable
 from concurrent.futures import Future, ProcessPoolExecutor
 from multiprocessing.process import BaseProcess
@@ -60,3 +61,12 @@ def _step_back() -> None:
     """Those who wait for an answer come first; and Ctrl-C is the service's affair."""
     os.nice(10)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_the_service, daemon=True).start()
+
+
+def _end_with_the_service() -> None:
+    """Whoever kills the service without a word leaves nobody to tell its workers that they are not needed any more."""
+    service = multiprocessing.parent_process()
+    if service is not None:
+        service.join()
+        os._exit(1)

@@ -2,6 +2,8 @@
 
 import asyncio
 import os
+import subprocess
+import sys
 import time
 
 import psutil
@@ -51,3 +53,18 @@ async def test_a_process_that_was_killed_is_replaced():
         await workshop.do(LARGE, time.sleep, 1)
     assert await workshop.do(LARGE, os.getpid) > 0
     workshop.close()
+
+
+def test_whoever_kills_the_service_ends_its_workshop_too():
+    """Without a word: nobody is left to close it."""
+    script = (
+        "import asyncio, os, time\n"
+        "from app.use_cases.workshop import Workshop\n"
+        "if __name__ == '__main__':\n"
+        "    print(asyncio.run(Workshop().apart(os.getpid)), flush=True)\n"
+        "    time.sleep(60)\n"
+    )
+    with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True) as service:
+        child = psutil.Process(int(service.stdout.readline()))
+        service.kill()
+    assert psutil.wait_procs([child], timeout=10)[1] == []
