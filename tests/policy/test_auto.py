@@ -11,7 +11,8 @@ from scipy import stats
 from app.policy.aggregation import Ballots
 from app.policy.belief import Facts
 from app.policy.workers import Auto, Confusion
-from app.policy.workers.held_out import folds, foretold, gain
+from app.policy.workers.copied import Copied
+from app.policy.workers.held_out import folds, gain
 from tests.policy.test_aggregation_on_public_sets import accuracy, recorded
 
 MODEL = Auto()
@@ -122,14 +123,14 @@ def test_very_many_answers_are_held_out_once():
     assert held.mean() == pytest.approx(0.2, abs=0.01)
 
 
-@pytest.mark.parametrize("model", [Auto(), Confusion()], ids=lambda model: model.kind)
+@pytest.mark.parametrize("model", [Auto(), Confusion(), Copied()], ids=lambda model: model.kind)
 def test_what_is_foretold_is_a_distribution(model):
     """The chances of all labels that a held-out answer could have had sum to 1."""
     ballots, held = simulated(5, bias=0.1), np.arange(800) < 50
     prior, total = np.tile(model.newcomer(2), (ballots.workers, 1)), np.zeros(50)
     for label in range(2):
         other = replace(ballots, label=np.where(held, label, ballots.label))
-        total += np.exp(foretold(model, other, Facts.plain(ballots.items), prior, held))
+        total += np.exp(model.foretold(other.only(~held), other.only(held), Facts.plain(ballots.items), prior))
     assert total == pytest.approx(1)
 
 

@@ -1,4 +1,4 @@
-"""Begin with one accuracy per worker, and tell classes apart once the answers show that workers do not err alike."""
+"""Begin with one accuracy per worker, and learn from the answers whether workers lean, or copy from one another."""
 
 from typing import Annotated, ClassVar, Literal, NamedTuple
 
@@ -8,25 +8,29 @@ from pydantic import Field
 from app.domain import Reason
 from app.policy.aggregation.ballots import Ballots
 from app.policy.belief import Array, Facts, Mask
+from app.policy.chance import uniform
 from app.policy.workers.base import Choice
 from app.policy.workers.confusion import Confusion
+from app.policy.workers.copied import Copied, free_skills
 from app.policy.workers.error_rate import ErrorRate
-from app.policy.workers.held_out import Gain, folds, foretold, gain
+from app.policy.workers.held_out import Gain, folds, gain
 from app.policy.workers.latent_truth import LatentTruth
 
 _BINARY = 2
+_PLAIN, _ROWS, _COPIED = 0, 1, 2  # stages
 _FEWEST_ANSWERS = 100
+_MANY_ANSWERS = 200_000  # of which copiers are looked for
 _PROMISING = 0.5 / 5**0.5  # of the margin: half of what a fifth is expected to show where all five have the margin
 _LEAST_EVIDENCE = 1e-3  # pseudo-answers that a skill keeps of each kind
 
 
 class Auto(ErrorRate):
-    """One accuracy per worker, and a confusion matrix per worker once that foretells the job's own answers better.
+    """One accuracy per worker, until something else foretells the job's own answers better.
 
         move to the other stage if  mean(d) > margin * error(d),    d = log P'(answer | rest) - log P(answer | rest).
 
-    Both stages take an item to have one true class (Dawid and Skene 1979; Zhang et al., JMLR 17, 2016) and keep log
-    P(class) as evidence, so an item reads the same in either. The first spreads a worker's errors evenly over the other
+    All stages take an item to have one true class (Dawid and Skene 1979; Zhang et al., JMLR 17, 2016) and keep log
+    P(class) as evidence, so an item reads the same in each. The first spreads a worker's errors evenly over the other
     classes; the second, named two-coin with two labels and confusion with more, has a row per class. From 100 answers
     on, `choose` holds a fifth of them out, fits both stages on the rest, and compares how likely each held-out answer
     was; its error is that of sums by worker. The other fifths follow where the first shows half of the gain that would
@@ -34,12 +38,17 @@ class Auto(ErrorRate):
     it flip. By itself the model is its first stage; `acting` is the one in force. For the comparison alone the first
     stage may take classes to be as common as they come, lest unequal classes pass for workers who lean to one.
 
+    In the third, `copied`, some workers repeat one source. It comes into force where a quick look suspects it and it
+    foretells answers better than the others by the margin, and than one accuracy of which nothing is expected; and
+    stays while it is suspected and better at all. Of more than 200,000 answers, those on a part of the items are looked
+    at for it.
+
     With the margin of 4, bluebirds (5.6 errors; accuracy .898 for .722) and adult2 (10; .781 for .763) move, and RTE
     (3.2; .929 for .925), TEMP (2.9; .942 for .939), D_PosSent (2.7; .960 for .950) and weather (2.5; .860 for .850)
     stay. A margin of 2 moves all six, but none of 60 simulated crowds of workers with one accuracy each (1.9 at most).
 
     >>> Auto().stages(2), Auto().stages(5), Auto().stages(101)
-    (('one-coin', 'two-coin'), ('one-coin', 'confusion'), ('one-coin',))
+    (('one-coin', 'two-coin', 'copied'), ('one-coin', 'confusion', 'copied'), ('one-coin',))
     """
 
     kind: Literal["auto"] = "auto"
@@ -50,12 +59,12 @@ class Auto(ErrorRate):
     def stages(self, classes: int) -> tuple[str, ...]:
         if classes > Confusion.most_labels:
             return ("one-coin",)
-        return ("one-coin", "two-coin" if classes == _BINARY else "confusion")
+        return ("one-coin", "two-coin" if classes == _BINARY else "confusion", "copied")
 
     def acting(self, stage: int, classes: int) -> LatentTruth:
         if stage not in range(len(self.stages(classes))):
             raise ValueError(f"auto has no stage {stage} with {classes} labels")
-        return Confusion(prior=self.prior) if stage else self
+        return (self, Confusion(prior=self.prior), Copied(prior=self.prior))[stage]
 
     def convert(self, skill: Array, from_stage: int, to_stage: int, classes: int) -> Array:
         """The same workers in the shape of another stage, shape (workers, parameters).
@@ -66,10 +75,10 @@ class Auto(ErrorRate):
         >>> Auto().convert(np.array([[4.0, 1.0], [24.0, 5.0]]), 0, 1, 2).tolist()
         [[4.0, 1.0, 1.0, 4.0], [14.0, 3.0, 3.0, 14.0]]
         """
-        if from_stage == to_stage:
+        if (from_stage == _ROWS) == (to_stage == _ROWS):
             return skill
         newcomer: Array = np.array(self.prior)
-        if to_stage:
+        if to_stage == _ROWS:
             shares = newcomer + (skill - newcomer) / classes
             diagonal = np.eye(classes).ravel()
             return np.asarray(shares[:, :1] * diagonal + shares[:, 1:] / (classes - 1) * (1 - diagonal))
@@ -86,6 +95,11 @@ class Auto(ErrorRate):
         if answers < _FEWEST_ANSWERS:
             few = f"{answers} answers tell too little about workers; {_FEWEST_ANSWERS} are the fewest to compare models"
             return Choice(stage, {}, 0, Reason("too-few-answers", few))
+        plain = self.convert(prior, stage, _PLAIN, ballots.classes)
+        copying = self._copying(_part(ballots, facts.seed), facts, plain, in_force=stage == _COPIED)
+        if copying is not None:
+            return copying
+        stage, prior = (_PLAIN, plain) if stage == _COPIED else (stage, prior)
         held = folds(answers, facts.seed)
         apart = self._compared(ballots, facts, prior, stage, held[:1])
         if len(held) > 1 and apart.gain.mean > _PROMISING * self.margin * apart.gain.error:
@@ -93,43 +107,80 @@ class Auto(ErrorRate):
         moves = apart.gain.mean > self.margin * apart.gain.error
         return Choice(
             stage=1 - stage if moves else stage,
-            held_out=dict(zip(names, apart.means, strict=True)),
+            held_out=dict(zip(names[:_COPIED], apart.means, strict=True)),
             answers=apart.answers,
             reason=self._reason(moves, names[stage], names[1 - stage], apart),
         )
 
     def _compared(self, ballots: Ballots, facts: Facts, prior: Array, stage: int, held: list[Mask]) -> "_Apart":
-        """How both stages foretell what is held out, the other one against the one in force."""
-        scores = [self._scores(each, ballots, facts, self._prior(prior, stage, each, ballots), held) for each in (0, 1)]
+        """How the first two stages foretell what is held out, the other one against the one in force."""
+        scores = [
+            self._scores(each, ballots, facts, self.convert(prior, stage, each, ballots.classes), held)
+            for each in (_PLAIN, _ROWS)
+        ]
         worker = np.concatenate([ballots.worker[fold] for fold in held])
         means = [float(score.mean()) for score in scores]
         return _Apart(gain(scores[1 - stage], scores[stage], worker), means, len(worker))
 
-    def _prior(self, prior: Array, stage: int, wanted: int, ballots: Ballots) -> Array:
-        return self.convert(prior, stage, wanted, ballots.classes)
-
     def _scores(self, stage: int, ballots: Ballots, facts: Facts, prior: Array, held: list[Mask]) -> Array:
         """Of the first stage with classes as common as any other, or as they come: whichever foretells better."""
-        models = [self.acting(1, ballots.classes)] if stage else [self, _FreeShares(prior=self.prior)]
-        scores = [np.concatenate([foretold(model, ballots, facts, prior, fold) for fold in held]) for model in models]
-        return max(scores, key=np.mean)
+        models = [self.acting(_ROWS, ballots.classes)] if stage else [self, _FreeShares(prior=self.prior)]
+        return max((_foretold(model, ballots, facts, prior, held) for model in models), key=np.mean)
+
+    def _copying(self, ballots: Ballots, facts: Facts, prior: Array, *, in_force: bool) -> Choice | None:
+        """The third stage, where it is suspected and foretells better than all else; in force, while better at all."""
+        model, names = Copied(prior=self.prior), self.stages(ballots.classes)
+        if not model.suspects(ballots, facts, prior):
+            return None
+        held = folds(len(ballots.item), facts.seed)
+        worker = np.concatenate([ballots.worker[fold] for fold in held])
+        rows = self.convert(prior, _PLAIN, _ROWS, ballots.classes)
+        rivals = [
+            self._scores(_PLAIN, ballots, facts, prior, held),
+            self._scores(_ROWS, ballots, facts, rows, held),
+            _foretold(self, ballots, facts, free_skills(prior), held),
+        ]
+        scores = _foretold(model, ballots, facts, prior, held)
+        gains = [gain(scores, rival, worker) for rival in rivals]
+        closest = min(gains, key=lambda found: found.mean / found.error)
+        if closest.mean <= (0 if in_force else self.margin) * closest.error:
+            return None
+        rival = names[_ROWS] if closest is gains[_ROWS] else names[_PLAIN]
+        apart = _Apart(closest, [float(each.mean()) for each in (*rivals[:_COPIED], scores)], len(worker))
+        said = f"some workers repeat one source, right or wrong: {_said(rival, names[_COPIED], apart)}"
+        held_out = dict(zip(names, apart.means, strict=True))
+        return Choice(_COPIED, held_out, apart.answers, Reason("some-copy", said))
 
     def _reason(self, moves: bool, here: str, there: str, apart: "_Apart") -> Reason:  # noqa: FBT001  a fact, not a switch
-        found = apart.gain
-        side = "better" if found.mean > 0 else "worse"
-        said = (
-            f"{there} foretells answers {side} than {here}, by {abs(found.mean):.3g} nats per answer "
-            f"on {apart.answers} answers held out, with a standard error of {found.error:.2g}"
-        )
+        said = _said(here, there, apart)
         if moves:
             return Reason("foretells-better", f"{said}: more than the {self.margin:g} errors that are asked for")
         return Reason("no-clear-gain", f"{said}: {here} stays unless it is better by {self.margin:g} errors")
 
 
+def _said(here: str, there: str, apart: "_Apart") -> str:
+    side = "better" if apart.gain.mean > 0 else "worse"
+    return (
+        f"{there} foretells answers {side} than {here}, by {abs(apart.gain.mean):.3g} nats per answer "
+        f"on {apart.answers} answers held out, with a standard error of {apart.gain.error:.2g}"
+    )
+
+
+def _foretold(model: LatentTruth, ballots: Ballots, facts: Facts, prior: Array, held: list[Mask]) -> Array:
+    """How likely the answers of all these folds are, each fold by the rest; (held-out answers,)."""
+    return np.concatenate([model.foretold(ballots.only(~fold), ballots.only(fold), facts, prior) for fold in held])
+
+
+def _part(ballots: Ballots, seed: int) -> Ballots:
+    """All answers, or those on a random part of the items, so many as suffice to see copiers at work."""
+    part = uniform(seed, np.arange(ballots.items)) * len(ballots.item) < _MANY_ANSWERS
+    return ballots if part.all() else ballots.only(part[ballots.item])
+
+
 class _Apart(NamedTuple):
     """How well the stages foretell the same answers."""
 
-    gain: Gain  # of the other stage over the one in force
+    gain: Gain  # of one stage over another
     means: list[float]  # log-likelihood of an answer, by stage
     answers: int
 

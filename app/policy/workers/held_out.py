@@ -4,12 +4,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from app.policy.aggregation.ballots import Ballots, sum_by
-from app.policy.belief import Array, Facts, Mask
+from app.policy.aggregation.ballots import sum_by
+from app.policy.belief import Array, Mask
 from app.policy.chance import uniform
 from app.policy.shares import Index
-from app.policy.workers.latent_truth import LatentTruth
-from app.policy.workers.skill_rows import expected
 
 _FOLDS = 5
 _ONE_FOLD_FROM = 50_000  # answers: a fifth of so many is enough to tell models apart
@@ -22,19 +20,6 @@ def folds(answers: int, seed: int) -> list[Mask]:
     """
     fold = (uniform(seed, np.arange(answers)) * _FOLDS).astype(np.intp)
     return [fold == turn for turn in range(1 if answers > _ONE_FOLD_FROM else _FOLDS)]
-
-
-def foretold(model: LatentTruth, ballots: Ballots, facts: Facts, prior: Array, held: Mask) -> Array:
-    """The log-probability of each answer that is held out, given all that are not; shape (held-out answers,).
-
-    With p and E by the fit of the rest,
-
-        P(answer l of j on i) = sum_c p_ic E[P(l | c, j)].
-    """
-    fit = model.refit(ballots.only(~held), facts, prior, prior)
-    out = ballots.only(held)
-    fitting = model.fitting(expected(model.dirichlets(fit.skill)), out.worker, out.label, out.classes)
-    return np.asarray(np.log((np.exp(fit.state.evidence[out.item]) * fitting).sum(axis=1)))
 
 
 @dataclass(frozen=True)

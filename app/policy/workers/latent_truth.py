@@ -106,6 +106,17 @@ class LatentTruth(SkillRows):
         skill = prior + self.expected_counts(np.exp(evidence), ballots)
         return Refitted(State(ballots.votes(), evidence), skill, iteration, converged=moved <= _STANDSTILL)
 
+    def foretold(self, rest: Ballots, out: Ballots, facts: Facts, prior: Array) -> Array:
+        """The log-probability of each answer that is held `out`, given the `rest`; shape (held-out answers,).
+
+        With p and E by the fit of the rest,
+
+            P(answer l of j on i) = sum_c p_ic E[P(l | c, j)].
+        """
+        fit = self.refit(rest, facts, prior, prior)
+        fitting = self.fitting(expected(self.dirichlets(fit.skill)), out.worker, out.label, out.classes)
+        return np.asarray(np.log((np.exp(fit.state.evidence[out.item]) * fitting).sum(axis=1)))
+
 
 def log_shares(posterior: Array, informed: Mask, told: Mask | None, held: float) -> Array | float:
     """How common the other items make each class for this one, as logarithms but for a constant, (items, classes).

@@ -22,7 +22,7 @@ def matched(alpha: Array, gained: Array) -> Array:
     >>> matched(np.array([[1.0, 1.0]]), np.array([[0.8, 0.2]])).round(4).tolist()  # 25/33 of (1.8, 1.2)
     [[1.3636, 0.9091]]
     """
-    total, others, gained_by_others = row_sum(alpha), _sum_of_others(alpha), _sum_of_others(gained)
+    total, others, gained_by_others = row_sum(alpha), sum_of_others(alpha), sum_of_others(gained)
     changed = row_sum(gained)
     kept = np.maximum(1 - changed, 0.0)
     mean = (changed * alpha + gained) / (total + 1) + kept * alpha / total
@@ -48,7 +48,7 @@ def row_sum(values: Array) -> Array:
     return np.asarray(np.einsum("ij->i", values)[:, None])
 
 
-def _sum_of_others(values: Array) -> Array:
+def sum_of_others(values: Array) -> Array:
     """For each class the sum over the other classes, without subtracting anything."""
     others = np.zeros_like(values)
     others[:, 1:] += np.cumsum(values[:, :-1], axis=1)

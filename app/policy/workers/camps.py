@@ -1,0 +1,154 @@
+"""Tell those who repeat one source from those who know: beliefs passed between items and workers until they settle."""
+
+from dataclasses import dataclass
+from functools import reduce
+
+import numpy as np
+from scipy import special
+
+from app.policy.aggregation.ballots import Ballots, sum_by
+from app.policy.belief import Array, Mask
+from app.policy.shares import Index
+from app.policy.workers.latent_truth import without
+from app.policy.workers.moments import sum_of_others
+from app.policy.workers.skill_rows import expected
+
+FAITH = 0.98  # how often a copier says what the source says
+_SUSPECTED, _TRUSTED = 0.9, 0.1  # how likely a worker of either camp copies, at first
+_COPIERS_EXPECTED, _OTHERS_EXPECTED = 0.2, 0.8  # pseudo-workers
+_STANDSTILL = 1e-4  # of a class's probability, on average over the items
+_DAMPING = 0.5  # all workers are judged at once; undamped, camps may swap together
+_LEAST = 1e-300
+
+
+@dataclass(frozen=True)
+class Camps:
+    """What the answers say where some repeat a source. Class first: numpy is slower along a short axis."""
+
+    truth: Array  # (classes, items) P(t), t the true class
+    source: Array  # (classes, items) P(s), s what the source says
+    copies: Array  # (workers,) phi, the probability that the worker repeats the source
+    skill: Array  # (workers, 2) right and wrong answers of the worker's own knowledge
+    score: float  # the mean log-chance of an answer, given all others
+    known: float  # by how much P(t) foretells those who do not copy better than a guess, in nats per answer
+    iterations: int
+    converged: bool
+
+
+def settled(ballots: Ballots, before: Array, prior: Array, suspected: Mask, most_iterations: int) -> Camps:
+    """Belief propagation (Pearl 1988) from the suspicion that these workers, shape (workers,), are the copiers.
+
+    Item i is of class t and the source says s, P(t) as `before`, shape (classes, items), P(s = t) = a. For an answer l,
+
+        P(l | t, s) = (1 - phi) P(l | t) + phi P(l | s),    P(l | t) = rho if l = t,    P(l | s) = .98 if l = s,
+
+    errors spread evenly over the other classes. In turns: P(t, s) of an item from its answers, each with phi and rho
+    of its worker without this answer; phi and rho of a worker from the answers' chances under P(t, s) without them;
+    a from all items. Until P(t) moves by no more than 1e-4 on average.
+    """
+    who, classes = ballots.worker, ballots.classes
+    heard = np.bincount(who, minlength=ballots.workers) > 0
+    copies = np.where(suspected, _SUSPECTED, _TRUSTED)
+    copying, right, agreed = copies[who], expected(prior)[who, 0], 0.5
+    truth, iteration, moved = np.exp(before), 0, np.inf
+    while iteration < most_iterations and moved > _STANDSTILL:
+        chance = _Chance.of(right, copying, classes)
+        items = _Items.of(ballots, before, agreed, chance)
+        is_true, is_said = items.without_it(_cell(ballots), chance)
+        by_own, by_source = named(is_true, right, classes), named(is_said, FAITH, classes)
+        gain = np.log(by_source / by_own)
+        share = (copies[heard].sum() + _COPIERS_EXPECTED) / (heard.sum() + _COPIERS_EXPECTED + _OTHERS_EXPECTED)
+        odds = special.logit(share) + sum_by(who, gain, ballots.workers)
+        copies = copies + _DAMPING * (special.expit(odds) - copies)
+        copying = copying + _DAMPING * (special.expit(odds[who] - gain) - copying)
+        known = is_true * right / by_own
+        skill = prior + _by_worker(ballots, known)
+        right = expected(np.stack([without(skill[who, 0], known), without(skill[who, 1], 1 - known)], axis=1))[:, 0]
+        agreed = (1 + items.both[:, ballots.informed].sum()) / (2 + ballots.informed.sum())
+        moved, truth = float(np.abs(items.truth - truth).mean()), items.truth
+        iteration += 1
+    return Camps(
+        truth=truth,
+        source=items.source,
+        copies=copies,
+        skill=skill,
+        score=float(np.log((1 - copying) * by_own + copying * by_source).mean()),
+        known=float(np.average(np.log(classes * by_own), weights=1 - copying)),
+        iterations=iteration,
+        converged=moved <= _STANDSTILL,
+    )
+
+
+def named(belief: Array, hit: Array | float, classes: int) -> Array:
+    """How likely a class is named that is the right one with this belief, by somebody who hits it this often.
+
+    >>> named(np.array([1.0, 0.5]), 0.8, 3).round(6).tolist()
+    [0.8, 0.45]
+    """
+    return np.asarray(belief * hit + (1 - belief) * (1 - hit) / (classes - 1))
+
+
+@dataclass(frozen=True)
+class _Chance:
+    """How likely each answer is where it names the truth and what the source says, either alone, or neither."""
+
+    both: Array  # (answers,)
+    truth: Array
+    source: Array
+    neither: Array
+
+    @classmethod
+    def of(cls, right: Array, copying: Array, classes: int) -> "_Chance":
+        own = [(1 - copying) * named(np.asarray(hit), right, classes) for hit in (1.0, 0.0)]
+        said = [copying * named(np.asarray(hit), FAITH, classes) for hit in (1.0, 0.0)]
+        return cls(own[0] + said[0], own[0] + said[1], own[1] + said[0], own[1] + said[1])
+
+
+@dataclass(frozen=True)
+class _Items:
+    """P(t), P(s) and P(t = s) of every class, each (classes, items)."""
+
+    truth: Array
+    source: Array
+    both: Array
+
+    @classmethod
+    def of(cls, ballots: Ballots, before: Array, agreed: float, chance: _Chance) -> "_Items":
+        """From all answers: P(t, s) ~ P(t) P(s | t) A_t B_s C_t^[t = s], so a sum over pairs is one over classes."""
+        neither = np.log(chance.neither)
+        truth, source = np.log(chance.truth) - neither, np.log(chance.source) - neither
+        both = np.log(chance.both) - neither - truth - source
+        of_truth, of_source, of_both = (
+            sum_by(_cell(ballots), each, before.size).reshape(before.shape) for each in (truth, source, both)
+        )
+        of_truth = of_truth + before
+        apart = np.log((1 - agreed) / (len(before) - 1))
+        together = np.log(agreed) + of_truth + of_source + of_both
+        true = np.logaddexp(apart + of_truth + _log_of_others(of_source), together)
+        said = np.logaddexp(apart + of_source + _log_of_others(of_truth), together)
+        top = reduce(np.maximum, true)
+        total = top + np.log(reduce(np.add, np.exp(true - top)))
+        return cls(np.exp(true - total), np.exp(said - total), np.exp(together - total))
+
+    def without_it(self, cell: Index, chance: _Chance) -> tuple[Array, Array]:
+        """How likely an answer names the truth, and the word of the source, by the item's other answers; (answers,)."""
+        both, truth, source = (each.ravel()[cell] for each in (self.both, self.truth, self.source))
+        apart = np.maximum(truth - both, 0) / chance.truth, np.maximum(source - both, 0) / chance.source
+        together, neither = both / chance.both, np.maximum(1 - truth - source + both, 0) / chance.neither
+        total = together + apart[0] + apart[1] + neither
+        return (together + apart[0]) / total, (together + apart[1]) / total
+
+
+def _cell(ballots: Ballots) -> Index:
+    """The place of each answer in a flat (classes, items) array."""
+    return ballots.label * ballots.items + ballots.item
+
+
+def _by_worker(ballots: Ballots, right: Array) -> Array:
+    return np.stack([sum_by(ballots.worker, each, ballots.workers) for each in (right, 1 - right)], axis=1)
+
+
+def _log_of_others(logarithms: Array) -> Array:
+    """The logarithm of the sum over the other classes, class by class; (classes, items)."""
+    top = reduce(np.maximum, logarithms)
+    return np.asarray(top + np.log(np.maximum(sum_of_others(np.exp(logarithms - top).T).T, _LEAST)))
