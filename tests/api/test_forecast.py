@@ -1,6 +1,5 @@
 """How a job will end: before it begins, and while it runs."""
 
-import asyncio
 import random
 from uuid import UUID
 from xml.etree import ElementTree as ET
@@ -11,20 +10,10 @@ from sqlalchemy import text
 from app.api.plans.forecast import ForecastPlanIn
 from app.store.operations import jobs_in_need, jobs_to_foretell
 from tests.api.test_refit import all_answers
-from tests.conftest import LEARNING
+from tests.conftest import LEARNING, finished
 
 PLAN = ForecastPlanIn.model_config["json_schema_extra"]["examples"][0]
 SMALL = PLAN | {"items": 60, "budget": "150"}
-
-
-async def finished(http, path: str) -> dict:
-    """A forecast is made by a process that gives way to all others: on a busy machine it takes its time."""
-    for _ in range(1200):
-        operation = (await http.get(path)).json()
-        if operation["state"] in {"done", "failed"}:
-            return operation
-        await asyncio.sleep(0.05)
-    raise AssertionError(operation)
 
 
 async def foretold(job) -> dict:
