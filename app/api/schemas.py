@@ -23,11 +23,7 @@ from pydantic import (
 from pydantic_core import PydanticCustomError, to_json
 
 from app.api.offers import ForecastFacts, OutlookOut, PlanIn, PlanSeen
-from app.api.wire import AmountIn as AmountIn  # noqa: PLC0414  told from here, too
-from app.api.wire import AmountOut as AmountOut  # noqa: PLC0414  told from here, too
-from app.api.wire import CostIn as CostIn  # noqa: PLC0414  told from here, too
-from app.api.wire import ReasonOut as ReasonOut  # noqa: PLC0414  told from here, too
-from app.api.wire import Request as Request  # noqa: PLC0414  told from here, too
+from app.api.wire import AmountIn, AmountOut, CostIn, ReasonOut, Request
 from app.domain import AssignmentState, ItemState, JobState
 from app.policy.requirements import AnyRequirement
 from app.policy.rules import Rules

@@ -22,8 +22,7 @@ from app.api.plans.accuracy_cost_schemas import (
 from app.api.plans.apart import apart
 from app.api.plans.forms import Form, in_form, plan_at
 from app.api.plans.priors import explained_prior
-from app.api.schemas import ReasonOut
-from app.api.wire import money
+from app.api.wire import ReasonOut, money
 from app.errors import FieldError, InvalidInput
 from app.plots.accuracy_cost import Seen, accuracy_cost_picture
 from app.policy.belief import Mask

@@ -12,7 +12,7 @@ from pydantic_core import PydanticCustomError
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.api.plans.apart import apart
-from app.api.schemas import Request
+from app.api.wire import Request
 from app.errors import FieldError, InvalidInput, JobUnknown
 from app.policy.planning.cost_sensitive import Prior
 from app.policy.planning.difficulty import (
