@@ -6,7 +6,7 @@ from typing import Any, BinaryIO, NamedTuple
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails
 
-from app.api.schemas import ItemIn
+from app.api.item_schemas import ItemIn
 from app.errors import FieldError, InvalidInput, TooLarge
 from app.use_cases.add_items import ItemDraft
 

@@ -10,7 +10,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 
-from app.api.schemas import FieldProblem, Problem
+from app.api.wire import FieldProblem, Problem
 from app.errors import FieldError, InvalidInput, RequestTimeout, SufficeError, TooLarge, TooSlow, Unavailable
 from app.store.database import LOST, is_lost
 

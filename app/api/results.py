@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, TypeAlias, cast
 
 from fastapi import APIRouter, Depends, Query, Request, Response
 from fastapi.responses import StreamingResponse
-from pydantic import TypeAdapter
+from pydantic import BaseModel, Field, TypeAdapter
 from starlette.types import Send
 
 from app.api.cursors import Cursor, Limit, after_number, cursor_of
@@ -15,8 +15,8 @@ from app.api.dependencies import Database, JobId, Recent
 from app.api.media import most_wanted
 from app.api.parquet import parquet
 from app.api.problems import documented
-from app.api.schemas import ResultOut, ResultsOut
 from app.api.tables import comma_separated, ndjson, objects
+from app.api.wire import ReasonOut
 from app.domain import ItemState
 from app.errors import FieldError, InvalidInput, JobUnknown, NotAcceptable
 from app.policy.aggregation import AnyAggregation
@@ -30,6 +30,20 @@ _VARY = {"Vary": "Accept"}
 
 AggregationKind = Literal["majority", "weighted", "one-coin", "dawid-skene", "glad", "kos"]
 Writer: TypeAlias = Callable[[Sequence[str], AsyncIterator[Results]], AsyncIterator[bytes]]
+
+
+class ResultOut(BaseModel):
+    item: str
+    label: Annotated[str | None, Field(description="null without votes, and on a tie")]
+    confidence: Annotated[float, Field(ge=0, le=1, description="How likely the label is the right one")]
+    state: ItemState
+    votes: dict[str, int]
+    reason: ReasonOut
+
+
+class ResultsOut(BaseModel):
+    results: list[ResultOut]
+    next_cursor: Annotated[str | None, Field(description="Give it as `cursor` to get the next page; null: the end")]
 
 
 @dataclass(frozen=True)
