@@ -78,9 +78,7 @@ async def _known(request: Request, error: Exception) -> ProblemResponse:
 async def _invalid(request: Request, error: Exception) -> ProblemResponse:
     assert isinstance(error, RequestValidationError)  # noqa: S101  as registered
     fields = _without_consequences([_field_error(one, error.body) for one in error.errors()])
-    first = fields[0]
-    more = f" (and {len(fields) - 1} more)" if len(fields) > 1 else ""
-    return respond(request, InvalidInput(f"{first.pointer}: {first.message}{more}", errors=fields))
+    return respond(request, InvalidInput.of(fields))
 
 
 async def _protocol(request: Request, error: Exception) -> ProblemResponse:
