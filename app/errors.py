@@ -29,6 +29,7 @@ A docstring is the message's first sentence; `detail` says what happened this ti
 reason, not an error.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -182,6 +183,21 @@ class InvalidInput(SufficeError):
     """The request does not fit what the operation takes."""
 
     status, code = 422, "invalid-input"
+
+    @classmethod
+    def at(cls, pointer: str, message: str) -> "InvalidInput":
+        """One field is wrong."""
+        return cls.of([FieldError(pointer, message)])
+
+    @classmethod
+    def of(cls, errors: Sequence[FieldError]) -> "InvalidInput":
+        """At least one field is wrong; the first is told in full.
+
+        >>> InvalidInput.of([FieldError("#/cost", "Must be more than 0"), FieldError("#/key", "Is missing")]).detail
+        '#/cost: Must be more than 0 (and 1 more)'
+        """
+        first, more = errors[0], f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
+        return cls(f"{first.pointer}: {first.message}{more}", errors=tuple(errors))
 
 
 class TooSlow(SufficeError):

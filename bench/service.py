@@ -22,7 +22,8 @@ CONNECTIONS = 64
 REQUESTS = 3000  # a round; as many labels as a thousand items need when all agree
 IDLE = """
 from fastapi import FastAPI
-from app.api.schemas import AnswerOut, AnswersOut, NextIn, NextOut, OneOrManyAnswers
+from app.api.answer_schemas import AnswerOut, AnswersOut, OneOrManyAnswers
+from app.api.work_schemas import NextIn, NextOut
 
 app = FastAPI()
 NEXT = {next!r}

@@ -1,10 +1,12 @@
 """A real Postgres for the whole run, and the real application on it."""
 
+import asyncio
 import threading
 import time
 from collections.abc import AsyncIterator, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -142,3 +144,13 @@ def served(database_url: str) -> Iterator[str]:
     yield f"http://127.0.0.1:{port}"
     server.should_exit = True
     thread.join()
+
+
+async def finished(http: httpx.AsyncClient, path: str) -> dict[str, Any]:
+    """An operation once it is done or has failed. It may be the work of a process that gives way to all others."""
+    for _ in range(1200):
+        operation = (await http.get(path)).json()
+        if operation["state"] in {"done", "failed"}:
+            return operation
+        await asyncio.sleep(0.05)
+    raise AssertionError(operation)

@@ -2,10 +2,11 @@
 
 from fastapi import APIRouter, Request, Response
 
+from app.api.answer_schemas import AnswerIn, AnswerOut, AnswerRefused, AnswersOut, OneOrManyAnswers
 from app.api.dependencies import AtDesk, JobId
 from app.api.direct import DirectRoute, respond_with
 from app.api.problems import documented, problem_of
-from app.api.schemas import AnswerIn, AnswerOut, AnswerRefused, AnswersOut, OneOrManyAnswers, ReasonOut
+from app.api.wire import ReasonOut
 from app.errors import (
     AnswerConflict,
     AssignmentUnknown,

@@ -9,7 +9,7 @@ from app.api.cursors import Cursor, Limit, after_number, cursor_of
 from app.api.dependencies import AtDesk, Database, JobId
 from app.api.next import seen
 from app.api.problems import documented
-from app.api.schemas import AssignmentSeen, AssignmentsOut, ExtendIn
+from app.api.work_schemas import AssignmentSeen, AssignmentsOut, ExtendIn
 from app.domain import AssignmentState
 from app.errors import AssignmentEnded, AssignmentUnknown, InvalidInput, JobUnknown, LeaseExpired
 from app.policy.text import Key

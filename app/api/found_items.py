@@ -6,7 +6,7 @@ from typing import Any, BinaryIO, NamedTuple
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails
 
-from app.api.schemas import ItemIn
+from app.api.item_schemas import ItemIn
 from app.errors import FieldError, InvalidInput, TooLarge
 from app.use_cases.add_items import ItemDraft
 
@@ -44,12 +44,7 @@ def drafts_of(found: Iterable[Found]) -> Iterator[list[ItemDraft]]:
 
 
 def bad_body(message: str, pointer: str = "#") -> InvalidInput:
-    return invalid([FieldError(pointer, message)])
-
-
-def invalid(errors: list[FieldError]) -> InvalidInput:
-    first, more = errors[0], f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
-    return InvalidInput(f"{first.pointer}: {first.message}{more}", errors=tuple(errors))
+    return InvalidInput.at(pointer, message)
 
 
 def too_long(position: int, most: int) -> TooLarge:
@@ -91,7 +86,7 @@ def _checked(chunk: Iterable[Found], first: int) -> list[ItemDraft]:
         else:
             drafts.append(_draft(item, found.line))
     if errors:
-        raise invalid(errors[:_MOST_ERRORS])
+        raise InvalidInput.of(errors[:_MOST_ERRORS])
     return drafts
 
 

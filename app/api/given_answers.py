@@ -6,23 +6,22 @@ from collections.abc import AsyncIterator, Sequence
 from datetime import datetime
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Request, Response
+from fastapi import APIRouter, Depends, Request
 from pydantic import BaseModel, Field
 
 from app.api.cursors import Cursor, Limit, after_number, cursor_of
 from app.api.dependencies import Database, JobId
-from app.api.media import most_wanted
+from app.api.media import VARY_DOCUMENTED, NegotiatedRoute, wanted_form
 from app.api.problems import documented
 from app.api.results import Stream
-from app.errors import FieldError, InvalidInput, JobUnknown, NotAcceptable
+from app.errors import InvalidInput, JobUnknown, NotAcceptable
 from app.store.answers import Given
 from app.use_cases.read_answers import AnswerSet, open_answers
 
-router = APIRouter(prefix="/v1/jobs/{job}/answers", tags=["results"])
+router = APIRouter(prefix="/v1/jobs/{job}/answers", tags=["results"], route_class=NegotiatedRoute)
 
 _JSON, _CSV = "application/json", "text/csv"
 _COLUMNS = ("item", "worker", "label", "counts", "answered_at")
-_VARY = {"Vary": "Accept"}
 
 
 class GivenAnswer(BaseModel):
@@ -42,7 +41,7 @@ _ROWS = "item,worker,label,counts,answered_at\r\ni1,w1,cat,true,2026-01-01T00:00
 _DOCUMENTED: dict[int | str, dict[str, Any]] = {
     200: {
         "description": "A page, or with `Accept: text/csv` all answers",
-        "headers": {"Vary": {"description": "`Accept`", "schema": {"type": "string"}}},
+        "headers": VARY_DOCUMENTED,
         "content": {_CSV: {"schema": {"type": "string"}, "example": _ROWS}},
     },
     **documented(JobUnknown, NotAcceptable, InvalidInput),
@@ -50,17 +49,12 @@ _DOCUMENTED: dict[int | str, dict[str, Any]] = {
 
 
 def _media(request: Request) -> str:
-    chosen = most_wanted(",".join(request.headers.getlist("Accept")), (_JSON, _CSV))
-    if chosen is None:
-        names = f"{_JSON}, {_CSV}"
-        raise NotAcceptable(f"Answers come as {names}", errors=(FieldError("Accept", f"Must allow one of {names}"),))
-    return chosen
+    return wanted_form(request, "Answers", (_JSON, _CSV))
 
 
 @router.get("", summary="Read the answers", response_model=GivenAnswers, responses=_DOCUMENTED)
 async def get_answers(
     job_id: JobId,
-    response: Response,
     database: Database,
     media: Annotated[str, Depends(_media)],
     cursor: Cursor = None,
@@ -75,7 +69,6 @@ async def get_answers(
     answers, after = await open_answers(database, job_id), after_number(cursor)
     if media == _CSV:
         return await _stream(answers)
-    response.headers.update(_VARY)
     page, labels = await answers.page(after, limit), answers.job.rules.labels
     return GivenAnswers(
         answers=[
@@ -98,7 +91,7 @@ async def _stream(answers: AnswerSet) -> Stream:
     name = f'attachment; filename="answers-{answers.job.job_id}.csv"'
     return Stream(
         _written(answers.job.rules.labels, first, pages),
-        headers=_VARY | {"Content-Disposition": name},
+        headers={"Content-Disposition": name},
         media_type="text/csv; charset=utf-8; header=present",
     )
 

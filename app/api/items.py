@@ -10,18 +10,10 @@ from app.api.cursors import Cursor, Limit, after_number, cursor_of
 from app.api.dependencies import Database, JobId, Time
 from app.api.idempotency import REPLAYED, IdempotencyKey, response_of
 from app.api.item_files import Imports, reader_for, spooled
+from app.api.item_schemas import ITEMS_EXAMPLE, AnswerSeen, ItemIn, ItemOut, ItemsAdded, ItemsOut, ItemStory
 from app.api.problems import documented
-from app.api.schemas import (
-    ITEMS_EXAMPLE,
-    AnswerSeen,
-    ItemIn,
-    ItemOut,
-    ItemsAdded,
-    ItemsOut,
-    ItemStory,
-    ReasonOut,
-)
 from app.api.time_limit import take_your_time
+from app.api.wire import ReasonOut
 from app.domain import DECISION_OF, ItemState
 from app.errors import (
     IdempotencyConflict,

@@ -11,10 +11,11 @@ from app.api.cursors import Cursor, Limit, after_job, cursor_of
 from app.api.dependencies import Database, InTurn, JobId, Time
 from app.api.idempotency import REPLAYED, IdempotencyKey, keyed_request, response_of
 from app.api.item_files import Imports
+from app.api.job_schemas import ItemCounts, JobChanges, JobIn, JobOut, JobsOut, ModelInForce
 from app.api.outlooks import forecast_of, plan_of
 from app.api.problems import documented
-from app.api.schemas import ItemCounts, JobChanges, JobIn, JobOut, JobsOut, ModelInForce, ReasonOut
 from app.api.time_limit import take_your_time
+from app.api.wire import ReasonOut
 from app.errors import BudgetBelowCommitted, IdempotencyConflict, InvalidInput, JobUnknown
 from app.policy.rules import Rules
 from app.store.jobs import Job

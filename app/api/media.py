@@ -3,9 +3,39 @@
 import re
 from collections.abc import Sequence
 
+from fastapi import Request
+from fastapi.routing import APIRoute
+from starlette.datastructures import MutableHeaders
+from starlette.types import Message, Receive, Scope, Send
+
+from app.errors import FieldError, NotAcceptable
+
+VARY_DOCUMENTED = {"Vary": {"description": "`Accept`", "schema": {"type": "string"}}}
+
 _RANGE = re.compile(r"\s*([^\s;,/]+)/([^\s;,]+)\s*(;.*)?", re.DOTALL)
 _QUALITY = re.compile(r";\s*q=(0(?:\.\d{0,3})?|1(?:\.0{0,3})?)\s*(?:;|$)", re.IGNORECASE)
 _ANY_QUALITY = re.compile(r";\s*q\s*=", re.IGNORECASE)
+
+
+class NegotiatedRoute(APIRoute):
+    """Tells caches that another Accept header might have had another answer, be it a refusal (section 12.5.5)."""
+
+    async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async def tell(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                MutableHeaders(scope=message)["Vary"] = "Accept"
+            await send(message)
+
+        await super().handle(scope, receive, tell)
+
+
+def wanted_form(request: Request, what: str, offered: Sequence[str], *, named: int | None = None) -> str:
+    """The form that the request likes best; a refusal names all, or the first ones where others are the same."""
+    chosen = most_wanted(",".join(request.headers.getlist("Accept")), offered)
+    if chosen is None:
+        names = ", ".join(offered[:named])
+        raise NotAcceptable(f"{what} come as {names}", errors=(FieldError("Accept", f"Must allow one of {names}"),))
+    return chosen
 
 
 def most_wanted(accept: str, offered: Sequence[str]) -> str | None:

@@ -7,7 +7,8 @@ from fastapi import APIRouter, Body, Response
 from app.api.dependencies import AtDesk, JobId
 from app.api.direct import DirectRoute, respond_with
 from app.api.problems import documented
-from app.api.schemas import AssignmentOut, NextIn, NextOut, ReasonOut, Why
+from app.api.wire import ReasonOut
+from app.api.work_schemas import AssignmentOut, NextIn, NextOut, Why
 from app.errors import InvalidInput, JobUnknown
 from app.store.assignments import HeldLease
 from app.use_cases.assign_next import Ask

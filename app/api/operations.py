@@ -2,6 +2,7 @@
 
 from datetime import datetime
 from typing import Annotated, Any
+from uuid import UUID
 
 from fastapi import APIRouter, Path, Request, Response
 from pydantic import BaseModel, Field
@@ -54,8 +55,7 @@ async def post_refit(
         asked = await ask_for_refit(database, job_id, clock())
     chores: Chores = request.app.state.chores
     chores.begin(job_id)
-    response.headers["Location"] = f"/v1/jobs/{job_id}/operations/{asked.operation_id}"
-    return shown(asked)
+    return accepted(response, job_id, asked)
 
 
 @router.post(
@@ -77,8 +77,7 @@ async def post_forecast(
         asked = await ask_for_forecast(database, job_id, clock())
     foresight: Foresight = request.app.state.foresight
     foresight.begin(job_id)
-    response.headers["Location"] = f"/v1/jobs/{job_id}/operations/{asked.operation_id}"
-    return shown(asked)
+    return accepted(response, job_id, asked)
 
 
 @router.get("/operations", summary="List operations", responses=documented(JobUnknown, InvalidInput))
@@ -102,6 +101,12 @@ async def get_operation(
 ) -> OperationOut:
     """Ask until `state` is `done` or `failed`; `progress` goes from 0 to 1, `outcome` then says what came of it."""
     return shown(await read_operation(database, job_id, operation))
+
+
+def accepted(response: Response, job_id: UUID, asked: Operation) -> OperationOut:
+    """What was asked for, and where to watch it."""
+    response.headers["Location"] = f"/v1/jobs/{job_id}/operations/{asked.operation_id}"
+    return shown(asked)
 
 
 def shown(operation: Operation) -> OperationOut:

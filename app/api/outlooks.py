@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
+from app.api.job_schemas import ForecastSeen
 from app.api.offers import ComparedOut, CostRangeOut, OutlookOut, PlanSeen, RangeOut, SoFarOut
-from app.api.schemas import ForecastSeen
 from app.api.wire import money
 from app.lab.forecast import Outlook
 from app.policy.planning.promise import Expected, Interval, Promise, SoFar, compare

@@ -10,7 +10,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 
-from app.api.schemas import FieldProblem, Problem
+from app.api.wire import FieldProblem, Problem
 from app.errors import FieldError, InvalidInput, RequestTimeout, SufficeError, TooLarge, TooSlow, Unavailable
 from app.store.database import LOST, is_lost
 
@@ -78,9 +78,7 @@ async def _known(request: Request, error: Exception) -> ProblemResponse:
 async def _invalid(request: Request, error: Exception) -> ProblemResponse:
     assert isinstance(error, RequestValidationError)  # noqa: S101  as registered
     fields = _without_consequences([_field_error(one, error.body) for one in error.errors()])
-    first = fields[0]
-    more = f" (and {len(fields) - 1} more)" if len(fields) > 1 else ""
-    return respond(request, InvalidInput(f"{first.pointer}: {first.message}{more}", errors=fields))
+    return respond(request, InvalidInput.of(fields))
 
 
 async def _protocol(request: Request, error: Exception) -> ProblemResponse:

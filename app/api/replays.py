@@ -7,7 +7,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 from pydantic_core import PydanticCustomError
 
 from app.api.dependencies import Database, InTurn, JobId, Time
-from app.api.operations import LOCATION, OperationOut, shown
+from app.api.operations import LOCATION, OperationOut, accepted
 from app.api.problems import documented
 from app.errors import InvalidInput, JobUnknown
 from app.lab.askers import Order
@@ -87,5 +87,4 @@ async def post_replay(
         asked = await ask_for_replay(database, job_id, wanted, clock())
     lab: Lab = request.app.state.lab
     lab.begin()
-    response.headers["Location"] = f"/v1/jobs/{job_id}/operations/{asked.operation_id}"
-    return shown(asked)
+    return accepted(response, job_id, asked)

@@ -5,31 +5,44 @@ from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, TypeAlias, cast
 
-from fastapi import APIRouter, Depends, Query, Request, Response
+from fastapi import APIRouter, Depends, Query, Request
 from fastapi.responses import StreamingResponse
-from pydantic import TypeAdapter
+from pydantic import BaseModel, Field, TypeAdapter
 from starlette.types import Send
 
 from app.api.cursors import Cursor, Limit, after_number, cursor_of
 from app.api.dependencies import Database, JobId, Recent
-from app.api.media import most_wanted
+from app.api.media import VARY_DOCUMENTED, NegotiatedRoute, wanted_form
 from app.api.parquet import parquet
 from app.api.problems import documented
-from app.api.schemas import ResultOut, ResultsOut
 from app.api.tables import comma_separated, ndjson, objects
+from app.api.wire import ReasonOut
 from app.domain import ItemState
-from app.errors import FieldError, InvalidInput, JobUnknown, NotAcceptable
+from app.errors import InvalidInput, JobUnknown, NotAcceptable
 from app.policy.aggregation import AnyAggregation
 from app.use_cases.read_results import Results, ResultSet, open_results
 
-router = APIRouter(prefix="/v1/jobs/{job}/results", tags=["results"])
+router = APIRouter(prefix="/v1/jobs/{job}/results", tags=["results"], route_class=NegotiatedRoute)
 
 _AGGREGATION: TypeAdapter[AnyAggregation] = TypeAdapter(AnyAggregation)
 _JSON = "application/json"
-_VARY = {"Vary": "Accept"}
 
 AggregationKind = Literal["majority", "weighted", "one-coin", "dawid-skene", "glad", "kos"]
 Writer: TypeAlias = Callable[[Sequence[str], AsyncIterator[Results]], AsyncIterator[bytes]]
+
+
+class ResultOut(BaseModel):
+    item: str
+    label: Annotated[str | None, Field(description="null without votes, and on a tie")]
+    confidence: Annotated[float, Field(ge=0, le=1, description="How likely the label is the right one")]
+    state: ItemState
+    votes: dict[str, int]
+    reason: ReasonOut
+
+
+class ResultsOut(BaseModel):
+    results: list[ResultOut]
+    next_cursor: Annotated[str | None, Field(description="Give it as `cursor` to get the next page; null: the end")]
 
 
 @dataclass(frozen=True)
@@ -50,7 +63,7 @@ _TABLES = {
     "application/jsonl": Table(ndjson, "application/jsonl"),
 }
 _OFFERED = (_JSON, *_TABLES)
-_NAMED = _OFFERED[:4]
+_NAMED = 4  # of them; the others are other names
 
 _LINE = (
     '{"item": "i1", "label": "cat", "confidence": 0.9375, "state": "resolved", "votes": {"cat": 3, "dog": 0}, '
@@ -63,7 +76,7 @@ _ROWS = (
 _DOCUMENTED: dict[int | str, dict[str, Any]] = {
     200: {
         "description": "A page, or with another `Accept` the whole set",
-        "headers": {"Vary": {"description": "`Accept`", "schema": {"type": "string"}}},
+        "headers": VARY_DOCUMENTED,
         "content": {
             "application/x-ndjson": {"schema": {"type": "string"}, "example": _LINE},
             "text/csv": {"schema": {"type": "string"}, "example": _ROWS},
@@ -83,11 +96,7 @@ class Stream(StreamingResponse):
 
 
 def _media(request: Request) -> str:
-    chosen = most_wanted(",".join(request.headers.getlist("Accept")), _OFFERED)
-    if chosen is None:
-        names = ", ".join(_NAMED)
-        raise NotAcceptable(f"Results come as {names}", errors=(FieldError("Accept", f"Must allow one of {names}"),))
-    return chosen
+    return wanted_form(request, "Results", _OFFERED, named=_NAMED)
 
 
 async def _results(
@@ -106,7 +115,6 @@ async def _results(
 @router.get("", summary="Read the labels", response_model=ResultsOut, responses=_DOCUMENTED)
 async def get_results(
     request: Request,
-    response: Response,
     media: Annotated[str, Depends(_media)],
     results: Annotated[ResultSet, Depends(_results)],
     cursor: Cursor = None,
@@ -125,7 +133,6 @@ async def get_results(
     """
     after = after_number(cursor)
     if media == _JSON:
-        response.headers.update(_VARY)
         return await _page(results, after, limit)
     pages = results.pages(after, limit if "limit" in request.query_params else None)
     return await _stream(results, pages, _TABLES[media])
@@ -141,9 +148,8 @@ async def _page(results: ResultSet, after: int, most: int) -> ResultsOut:
 
 async def _stream(results: ResultSet, pages: AsyncIterator[Results], table: Table) -> Stream:
     first = await anext(pages)  # now, while a failure can still be told by a status
-    headers = dict(_VARY)
-    if table.suffix:
-        headers["Content-Disposition"] = f'attachment; filename="results-{results.job.job_id}.{table.suffix}"'
+    name = f'attachment; filename="results-{results.job.job_id}.{table.suffix}"'
+    headers = {"Content-Disposition": name} if table.suffix else None
     body = table.write(results.job.rules.labels, _with(first, pages))
     return Stream(body, headers=headers, media_type=table.content_type)
 

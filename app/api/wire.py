@@ -1,4 +1,4 @@
-"""Amounts, reasons and manners that all bodies share."""
+"""Amounts, reasons, problems and manners that all bodies share."""
 
 from decimal import Decimal
 from typing import Annotated
@@ -36,6 +36,23 @@ class Request(BaseModel):
 class ReasonOut(BaseModel):
     code: Annotated[str, Field(description="For machines")]
     message: Annotated[str, Field(description="For people")]
+
+
+class FieldProblem(BaseModel):
+    pointer: Annotated[str, Field(description="JSON pointer into the body, or `?name` for a query parameter")]
+    message: str
+
+
+class Problem(BaseModel):
+    """What went wrong (RFC 9457)."""
+
+    type: str
+    title: str
+    status: int
+    detail: str
+    code: Annotated[str, Field(description="Stable; for machines")]
+    errors: list[FieldProblem] = []
+    request_id: Annotated[str | None, Field(description="The same as in the X-Request-ID header and the log")] = None
 
 
 def money(amount: float | Decimal) -> Decimal:

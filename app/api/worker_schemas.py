@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from app.api.schemas import AmountIn, AmountOut, ReasonOut, Request
+from app.api.wire import AmountIn, AmountOut, ReasonOut, Request
 from app.policy.text import Key, Label
 from app.store.worker_pages import WorkerStatus
 

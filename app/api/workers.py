@@ -9,8 +9,8 @@ from pydantic import TypeAdapter, ValidationError
 from app.api.cursors import Cursor, Limit
 from app.api.dependencies import Database, InTurn, JobId, Time
 from app.api.problems import documented
-from app.api.schemas import ReasonOut
 from app.api.time_limit import take_your_time
+from app.api.wire import ReasonOut
 from app.api.worker_order import SortedBy, after_worker, cursor_behind, order_of
 from app.api.worker_schemas import (
     MOST_WORKERS,

@@ -13,7 +13,7 @@ from typing import Any, Literal
 import click
 from pydantic import ValidationError
 
-from app.api.schemas import JobIn
+from app.api.job_schemas import JobIn
 from app.lab.askers import Order
 from app.lab.policies import NAMES, PolicyUnknown, Workers, rules_of
 from app.lab.recorded import UNKNOWN, Recorded

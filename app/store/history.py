@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from io import BytesIO
 from uuid import UUID
 
 import numpy as np
@@ -12,7 +11,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.policy.aggregation import Ballots
 from app.policy.belief import Array, IntArray
-from app.store.driver import driver_of, fetch
+from app.store.driver import copied, fetch
 from app.store.jobs import Job, load_job
 
 Index = npt.NDArray[np.intp]
@@ -117,9 +116,8 @@ async def count_who_answered(connection: AsyncConnection, job_id: UUID) -> int:
 
 
 async def _votes(connection: AsyncConnection, job_id: UUID, after: int, until: int, crowd: int) -> Votes:
-    copied = BytesIO()
-    await driver_of(connection).copy_from_query(_BALLOTS, job_id, after, until, output=copied, format="binary")
-    rows = np.frombuffer(copied.getbuffer()[_HEADER:-_TRAILER], dtype=_ROW)
+    ballots = memoryview(await copied(connection, _BALLOTS, job_id, after, until, layout="binary"))
+    rows = np.frombuffer(ballots[_HEADER:-_TRAILER], dtype=_ROW)
     worker = rows["worker"].astype(np.intp) - 1
     unnamed = np.flatnonzero(worker < 0)
     worker[unnamed] = crowd + np.arange(len(unnamed))

@@ -11,7 +11,7 @@ from pydantic_core import to_json
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.store.driver import array_text, driver_of
+from app.store.driver import array_text, copied, driver_of
 from app.store.items import Content, Standing
 
 _MANY = 1000  # rows, from which on the planner should know how many there are
@@ -150,13 +150,7 @@ async def drop_known(connection: AsyncConnection, job_id: UUID) -> Totals:
 
 async def staged_between(connection: AsyncConnection, first: int, end: int) -> bytes:
     """What is left of these positions, in their order, in Postgres's text format."""
-    pieces: list[bytes] = []
-
-    async def keep(piece: bytes) -> None:
-        pieces.append(bytes(piece))
-
-    await driver_of(connection).copy_from_query(_BETWEEN, first, end, output=keep, format="text")
-    return b"".join(pieces)
+    return await copied(connection, _BETWEEN, first, end, layout="text")
 
 
 def staged_items(rows: bytes) -> list[Staged]:

@@ -97,9 +97,9 @@ def _profiles(job: Job, rows: Sequence[WorkerRow]) -> list[Profile]:
 
 
 async def _register(connection: AsyncConnection, job: Job, entries: Sequence[Entry]) -> int:
-    wrong = tuple(error for entry in entries if (error := _wrong_tier(job, entry)) is not None)
+    wrong = [error for entry in entries if (error := _wrong_tier(job, entry)) is not None]
     if wrong:
-        raise InvalidInput(f"{wrong[0].pointer}: {wrong[0].message}", errors=wrong)
+        raise InvalidInput.of(wrong)
     last = {entry.worker: _registration(job, entry) for entry in entries}
     await save_registrations(connection, job.job_id, list(last.values()))
     return len(last)

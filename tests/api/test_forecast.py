@@ -1,30 +1,21 @@
 """How a job will end: before it begins, and while it runs."""
 
-import asyncio
 import random
 from uuid import UUID
 from xml.etree import ElementTree as ET
 
 import pytest
 from sqlalchemy import text
+from structlog.testing import capture_logs
 
 from app.api.plans.forecast import ForecastPlanIn
 from app.store.operations import jobs_in_need, jobs_to_foretell
+from app.use_cases import foresight
 from tests.api.test_refit import all_answers
-from tests.conftest import LEARNING
+from tests.conftest import LEARNING, finished
 
 PLAN = ForecastPlanIn.model_config["json_schema_extra"]["examples"][0]
 SMALL = PLAN | {"items": 60, "budget": "150"}
-
-
-async def finished(http, path: str) -> dict:
-    """A forecast is made by a process that gives way to all others: on a busy machine it takes its time."""
-    for _ in range(1200):
-        operation = (await http.get(path)).json()
-        if operation["state"] in {"done", "failed"}:
-            return operation
-        await asyncio.sleep(0.05)
-    raise AssertionError(operation)
 
 
 async def foretold(job) -> dict:
@@ -173,6 +164,32 @@ async def test_what_a_crash_has_left_behind_is_taken_up_again(new_job, app, data
     app.state.foresight.begin(UUID(job.id))
     assert (await finished(job.http, f"{job.path}/operations/1"))["state"] == "done"
     assert (await job.http.post("/v1/jobs/none/forecast")).status_code == 404
+
+
+@pytest.mark.parametrize("when", ["waiting", "being made"])
+async def test_a_job_deleted_before_its_forecast_is_made_is_passed_over(new_job, app, monkeypatch, when):
+    """Without a word in the log, and the next has its turn."""
+    gone, following = [await new_job(items=5) for _ in range(2)]
+    begin, make = app.state.foresight.begin, foresight.forecast_job
+    monkeypatch.setattr(app.state.foresight, "begin", lambda _: None)
+    paths = [(await job.http.post(f"{job.path}/forecast")).headers["location"] for job in (gone, following)]
+
+    async def deleted_meanwhile(connection, workshop, job_id, report):
+        if str(job_id) == gone.id:
+            assert (await gone.http.delete(gone.path)).status_code == 204
+        return await make(connection, workshop, job_id, report)
+
+    if when == "waiting":
+        assert (await gone.http.delete(gone.path)).status_code == 204
+    else:
+        monkeypatch.setattr(foresight, "forecast_job", deleted_meanwhile)
+    with capture_logs() as logs:
+        for job in (gone, following):
+            begin(UUID(job.id))
+        assert (await finished(following.http, paths[1]))["state"] == "done"
+    assert [entry["event"] for entry in logs if "forecast" in entry["event"]] == []
+    assert app.state.foresight._failed == {}
+    assert (await gone.http.get(paths[0])).status_code == 404
 
 
 # --- a job made from a plan

@@ -9,7 +9,7 @@ from sqlalchemy import text
 
 from app.main import create_app, shut_down
 from app.settings import Settings
-from tests.conftest import LEARNING
+from tests.conftest import LEARNING, finished
 
 LABELS = ("cat", "dog")
 
@@ -27,15 +27,6 @@ async def all_answers(job, items: int, accuracy: dict[str, float], seed: int = 1
         response = await job.http.post(f"{job.path}/answers", json={"answers": votes[start : start + 1000]})
         assert response.status_code == 200
     return truth
-
-
-async def finished(http, path: str) -> dict:
-    for _ in range(600):
-        operation = (await http.get(path)).json()
-        if operation["state"] in {"done", "failed"}:
-            return operation
-        await asyncio.sleep(0.02)
-    raise AssertionError(operation)
 
 
 async def refit(job) -> dict:

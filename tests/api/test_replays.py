@@ -1,7 +1,5 @@
 """A job's own answers are replayed under other policies, in the background, and nothing of the job changes."""
 
-import asyncio
-
 import numpy as np
 import pytest
 
@@ -11,18 +9,9 @@ from app.lab.replay import replay
 from app.lab.report import Line
 from app.use_cases import lab
 from tests.api.test_refit import CROWD, all_answers
+from tests.conftest import finished
 
 MANY = {"requirement": {"kind": "count", "labels": 6}, "max_votes_per_label": None}
-
-
-async def finished(http, path: str) -> dict:
-    """A process of its own may take its time to start."""
-    for _ in range(600):
-        operation = (await http.get(path)).json()
-        if operation["state"] in {"done", "failed"}:
-            return operation
-        await asyncio.sleep(0.1)
-    raise AssertionError(operation)
 
 
 async def replayed(job, **asked) -> dict:

@@ -22,21 +22,19 @@ from app.api.plans.accuracy_cost_schemas import (
 from app.api.plans.apart import apart
 from app.api.plans.forms import Form, in_form, plan_at
 from app.api.plans.priors import explained_prior
-from app.api.schemas import ReasonOut
-from app.api.wire import money
-from app.errors import FieldError, InvalidInput
+from app.api.wire import ReasonOut, money
+from app.errors import InvalidInput
 from app.plots.accuracy_cost import Seen, accuracy_cost_picture
 from app.policy.belief import Mask
 from app.policy.planning.accuracy_cost import (
     MOST_LOSS,
-    ROUNDING,
     Curve,
     accuracy_cost,
     ceiling_with_any_number,
     majority_of,
     statuses,
 )
-from app.policy.planning.value_functions import Linear, Step
+from app.policy.planning.value_functions import ROUNDING, Linear, Step
 
 router = APIRouter()
 
@@ -61,6 +59,7 @@ async def post_accuracy_cost(body: AccuracyCostIn, database: Database, form: For
     curve = await apart(accuracy_cost, known.prior, body.max_workers)
     choice = _choice(body, curve)
     odd = np.arange(1, body.max_workers + 1, 2)
+    majorities = majority_of(known.prior, odd)
     plan = AccuracyCostOut(
         prior=known.shown(),
         cost=body.cost,
@@ -69,12 +68,12 @@ async def post_accuracy_cost(body: AccuracyCostIn, database: Database, form: For
         points=[_point(body, curve, point) for point in range(len(curve.accuracy))],
         fixed=[
             Fixed(answers=int(answers), accuracy=accuracy, cost=money(answers * float(body.cost)))
-            for answers, accuracy in zip(odd, majority_of(known.prior, odd), strict=True)
+            for answers, accuracy in zip(odd, majorities, strict=True)
         ],
         chosen=choice and _chosen(body, curve, choice),
         offer=choice and _offer(body, curve, choice),
     )
-    seen = Seen(curve, float(body.cost), odd, majority_of(known.prior, odd), None if choice is None else choice.point)
+    seen = Seen(curve, float(body.cost), odd, majorities, None if choice is None else choice.point)
     return await in_form(form, plan, accuracy_cost_picture(seen))
 
 
@@ -144,7 +143,7 @@ def _allowed(body: AccuracyCostIn, curve: Curve) -> Mask:
     if not (affordable & good_enough).any():
         needed, reached = money(float(costs[good_enough][0])), curve.accuracy[affordable][-1]
         told = f"{needed:f} per item would be needed; what {field} allows reaches {_down(reached)}"
-        raise _refused("#/min_accuracy", told)
+        raise InvalidInput.at("#/min_accuracy", told)
     return np.asarray(affordable & good_enough)
 
 
@@ -156,18 +155,14 @@ def _check_attainable(accuracy: float, curve: Curve, pointer: str) -> None:
             f"{curve.most_answers} answers reach no more, and no number of answers exceeds "
             f"{_down(ceiling_with_any_number(prior))}"
         )
-        raise _refused(pointer, told)
+        raise InvalidInput.at(pointer, told)
 
 
 def _check_covers_an_answer(most: float, body: AccuracyCostIn, pointer: str) -> None:
     if most * (1 + ROUNDING) < float(body.cost):
         each = f" for each of {body.items} items" if pointer == "#/budget" else ""
         least = body.cost * (body.items or 1) if each else body.cost
-        raise _refused(pointer, f"Must be at least {least:f}, which covers one answer{each}")
-
-
-def _refused(pointer: str, message: str) -> InvalidInput:
-    return InvalidInput(f"{pointer}: {message}", errors=(FieldError(pointer, message),))
+        raise InvalidInput.at(pointer, f"Must be at least {least:f}, which covers one answer{each}")
 
 
 def _down(accuracy: float) -> str:

@@ -8,7 +8,7 @@ from pydantic_core import PydanticCustomError
 
 from app.api.offers import Offer
 from app.api.plans.priors import PriorIn, PriorOut
-from app.api.schemas import AmountIn, AmountOut, CostIn, ReasonOut, Request
+from app.api.wire import AmountIn, AmountOut, CostIn, ReasonOut, Request
 from app.policy.planning.value_functions import AnyValue
 
 MOST_WORKERS = 100

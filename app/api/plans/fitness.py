@@ -11,8 +11,7 @@ from app.api.plans.apart import apart
 from app.api.plans.fitness_schemas import FitnessIn, FitnessOut, Step, WayOut
 from app.api.plans.forms import Form, in_form, plan_at
 from app.api.plans.priors import explained_prior
-from app.api.schemas import ReasonOut
-from app.api.wire import money
+from app.api.wire import ReasonOut, money
 from app.plots.fitness import Stakes, fitness_picture
 from app.policy.planning.cost_sensitive import Prior
 from app.policy.planning.courses import ACCEPT, ASK, REFER, Expert

@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from app.api.offers import Offer
 from app.api.plans.accuracy_cost_schemas import MOST_WORKERS
 from app.api.plans.priors import PriorIn, PriorOut
-from app.api.schemas import AmountIn, AmountOut, CostIn, ReasonOut, Request
+from app.api.wire import AmountIn, AmountOut, CostIn, ReasonOut, Request
 
 WayName = Literal["guess", "model", "expert", "crowd", "crowd-expert", "model-crowd", "model-crowd-expert"]
 

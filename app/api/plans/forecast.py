@@ -14,8 +14,7 @@ from app.api.outlooks import outlook_out
 from app.api.plans.apart import apart
 from app.api.plans.forms import Form, in_form, plan_at
 from app.api.plans.priors import PriorIn, PriorOut, explained_prior
-from app.api.schemas import AmountIn, CostIn, Request
-from app.api.wire import money
+from app.api.wire import AmountIn, CostIn, Request, money
 from app.errors import FieldError, InvalidInput
 from app.lab.forecast import LEVEL, QUICK, Crowd, Forecast, Range, forecast_plan
 from app.plots.canvas import Paint

@@ -4,16 +4,16 @@ from collections.abc import Awaitable, Callable
 from typing import Annotated, Any, TypeVar
 
 from fastapi import APIRouter, Depends, Request, Response
+from fastapi.routing import APIRoute
 from pydantic import BaseModel
 
-from app.api.media import most_wanted
+from app.api.media import VARY_DOCUMENTED, NegotiatedRoute, wanted_form
 from app.api.plans.apart import apart
 from app.api.problems import documented
-from app.errors import FieldError, InvalidInput, NotAcceptable, SufficeError
+from app.errors import InvalidInput, NotAcceptable, SufficeError
 from app.plots.canvas import Paint, drawn
 
 _JSON, _SVG = "application/json", "image/svg+xml"
-_VARY = {"Vary": "Accept"}
 
 Endpoint = TypeVar("Endpoint", bound=Callable[..., Awaitable[Response]])
 
@@ -21,11 +21,7 @@ Endpoint = TypeVar("Endpoint", bound=Callable[..., Awaitable[Response]])
 async def _form(request: Request) -> str:
     if request.url.path.endswith(".svg"):
         return _SVG
-    chosen = most_wanted(",".join(request.headers.getlist("Accept")), (_JSON, _SVG))
-    if chosen is None:
-        names = f"{_JSON} and {_SVG}"
-        raise NotAcceptable(f"Plans come as {names}", errors=(FieldError("Accept", f"Must allow {_JSON} or {_SVG}"),))
-    return chosen
+    return wanted_form(request, "Plans", (_JSON, _SVG))
 
 
 Form = Annotated[str, Depends(_form)]
@@ -38,7 +34,7 @@ def plan_at(
     responses: dict[int | str, dict[str, Any]] = {
         200: {
             "description": "The plan, or with `Accept: image/svg+xml` its picture",
-            "headers": {"Vary": {"description": "`Accept`", "schema": {"type": "string"}}},
+            "headers": VARY_DOCUMENTED,
             "content": {_SVG: {"schema": {"type": "string"}}},
         },
         **documented(NotAcceptable, InvalidInput, *errors, body=True),
@@ -54,6 +50,7 @@ def plan_at(
                 response_model=shows,
                 responses=responses,
                 include_in_schema=not suffix,
+                route_class_override=APIRoute if suffix else NegotiatedRoute,
             )
         return endpoint
 
@@ -63,5 +60,5 @@ def plan_at(
 async def in_form(form: str, plan: BaseModel, paint: Paint) -> Response:
     """The plan as numbers, or as the picture that `paint` makes of it."""
     if form == _SVG:
-        return Response(await apart(drawn, paint), media_type=_SVG, headers=_VARY)
-    return Response(plan.model_dump_json(), media_type=_JSON, headers=_VARY)
+        return Response(await apart(drawn, paint), media_type=_SVG)
+    return Response(plan.model_dump_json(), media_type=_JSON)

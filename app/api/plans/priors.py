@@ -12,8 +12,8 @@ from pydantic_core import PydanticCustomError
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.api.plans.apart import apart
-from app.api.schemas import Request
-from app.errors import FieldError, InvalidInput, JobUnknown
+from app.api.wire import Request
+from app.errors import InvalidInput, JobUnknown
 from app.policy.planning.cost_sensitive import Prior
 from app.policy.planning.difficulty import (
     LEAST_TELLING,
@@ -176,16 +176,16 @@ async def _estimated(votes: Votes, where: str) -> Difficulty:
     try:
         return await apart(estimated, votes)
     except TooFewVotes as error:
-        raise _refused(where, f"Too little to tell how hard the questions are: it {error}") from None
+        raise InvalidInput.at(where, f"Too little to tell how hard the questions are: it {error}") from None
     except NoBetterThanGuessing as error:
-        raise _refused(where, f"These votes show no better than guessing: their pattern {error}") from None
+        raise InvalidInput.at(where, f"These votes show no better than guessing: their pattern {error}") from None
 
 
 async def _votes_of_job(job_id: UUID, database: AsyncEngine, where: str) -> Votes:
     try:
         return await read_votes(database, job_id)
     except JobUnknown:
-        raise _refused(where, f"There is no job {job_id}") from None
+        raise InvalidInput.at(where, f"There is no job {job_id}") from None
 
 
 def _votes_of(items: Iterable[Sequence[int]]) -> Votes:
@@ -206,11 +206,7 @@ def _counted(answers: Sequence[PilotAnswer], where: str) -> list[list[int]]:
         if answer.worker is not None:
             if (answer.item, answer.worker) in seen:
                 told = f"{answer.worker!r} has answered {answer.item!r} before; each worker may answer an item once"
-                raise _refused(f"{where}/{place}", told)
+                raise InvalidInput.at(f"{where}/{place}", told)
             seen.add((answer.item, answer.worker))
         votes[answer.item][answer.label] += 1
     return [list(labels.values()) for labels in votes.values()]
-
-
-def _refused(pointer: str, message: str) -> InvalidInput:
-    return InvalidInput(f"{pointer}: {message}", errors=(FieldError(pointer, message),))

@@ -14,8 +14,7 @@ from app.api.offers import Offer, PlanOut, PromiseOut
 from app.api.plans.apart import apart
 from app.api.plans.forms import Form, in_form, plan_at
 from app.api.plans.priors import KnownPrior, PriorIn, PriorOut, explained_prior
-from app.api.schemas import AmountOut, CostIn, ReasonOut, Request
-from app.api.wire import money
+from app.api.wire import AmountOut, CostIn, ReasonOut, Request, money
 from app.errors import FieldError, InvalidInput
 from app.plots.requirement import Curve, Picture, painted
 from app.policy.planning.cost_sensitive import Prior

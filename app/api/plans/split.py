@@ -21,8 +21,7 @@ from app.api.plans.split_schemas import (
     Wanted,
     WantedOut,
 )
-from app.api.schemas import ReasonOut
-from app.api.wire import money
+from app.api.wire import ReasonOut, money
 from app.errors import FieldError, InvalidInput
 from app.plots.split import Curves, Mark, painted
 from app.policy.allocation import CrowdBudget, RoundRobin

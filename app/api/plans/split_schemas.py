@@ -7,7 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from app.api.offers import Offer
-from app.api.schemas import AmountOut, CostIn, ReasonOut, Request
+from app.api.wire import AmountOut, CostIn, ReasonOut, Request
 from app.policy.planning.split import Group
 
 MOST_DIFFERENT = 200

@@ -11,7 +11,6 @@ from app.policy.planning.cost_sensitive import Prior
 from app.policy.planning.courses import ASK, chances, course, outlook, reached
 
 MOST_LOSS = 1e6  # in costs of an answer; a strategy that pays only beyond it adds less than a millionth per answer
-ROUNDING = 1e-9  # an accuracy or a cost that is missed by less is reached
 _DISTINCT = 1e-12  # profits closer than this, per loss, are one
 
 

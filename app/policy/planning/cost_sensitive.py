@@ -13,7 +13,7 @@ from scipy import special
 from app.policy.belief import Array, IntArray, Mask
 
 _MOST_VOTES = 512  # per class, that a table looks ahead; with B(6, 2) a loss of 1,548 answers needs as many
-_ROUNDING = 1e-12  # equal profits differ in the last bits of a float, and equality is a reason to stop
+ROUNDING = 1e-12  # equal profits differ in the last bits of a float, and equality is a reason to stop
 
 
 @dataclass(frozen=True)
@@ -104,7 +104,7 @@ class Strategy:
     def stops(self, first: IntArray, second: IntArray) -> Mask:
         """Whether to stop at these votes; beyond the table, only a tie may be worth one more answer."""
         inside = np.minimum(first, len(self.stop) - 1)
-        beyond = self.prior.marginal_income(first, second) * self.loss <= 1 + _ROUNDING
+        beyond = self.prior.marginal_income(first, second) * self.loss <= 1 + ROUNDING
         if self.most_answers is not None:
             beyond |= first + second >= self.most_answers
         return np.where(first == inside, self.stop[inside, np.minimum(second, inside)], beyond)
@@ -140,7 +140,7 @@ def best_strategy(prior: Prior, loss: float, most_answers: int | None = None) ->
         here, tied = (total - second, second), 2 * second == total
         up, down = (here[0] + 1, second), (here[0] + tied, second + ~tied)
         going_on = prior.marginal_income(*here) * loss - 1 + _mean(agreement[here], gain[up], gain[down])
-        on = (going_on > _ROUNDING) & (most_answers is None or total < most_answers)
+        on = (going_on > ROUNDING) & (most_answers is None or total < most_answers)
         gain[here] = np.where(on, going_on, 0.0)
         accuracy[here] = np.where(on, _mean(agreement[here], accuracy[up], accuracy[down]), accuracy[here])
         answers[here] = np.where(on, 1 + _mean(agreement[here], answers[up], answers[down]), 0.0)

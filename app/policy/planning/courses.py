@@ -14,14 +14,12 @@ import numpy.typing as npt
 from scipy import special
 
 from app.policy.belief import Array
-from app.policy.planning.cost_sensitive import Prior
+from app.policy.planning.cost_sensitive import ROUNDING, Prior
 
 ACCEPT: Final = 0
 ASK: Final = 1
 REFER: Final = 2
 Actions = npt.NDArray[np.int8]
-
-_ROUNDING = 1e-12  # equal profits differ in the last bits of a float, and equality is a reason to stop
 
 
 @dataclass(frozen=True)
@@ -106,7 +104,7 @@ def _backwards(prior: Prior, losses: Array, most_answers: int, guess: float, exp
         if votes == most_answers:
             asking = np.full_like(asking, -1.0)
         referring = np.full_like(asking, -1.0) if expert is None else (expert.accuracy - right) * losses - expert.price
-        ask, refer = asking > _ROUNDING, referring > np.maximum(asking, 0) + _ROUNDING
+        ask, refer = asking > ROUNDING, referring > np.maximum(asking, 0) + ROUNDING
         ask &= ~refer
         end = np.broadcast_to(right, ask.shape) if expert is None else np.where(refer, expert.accuracy, right)
         gain = np.where(refer, referring, np.where(ask, asking, 0.0))

@@ -10,7 +10,7 @@ from scipy import special
 
 from app.policy.belief import Array
 
-_ROUNDING = 1e-9  # an accuracy that is missed by less is reached
+ROUNDING = 1e-9  # an accuracy or a cost that is missed by less is reached
 
 Money = Annotated[float, Field(ge=0, le=1e9, allow_inf_nan=False)]
 Accuracy = Annotated[float, Field(ge=0.5, le=1, allow_inf_nan=False)]
@@ -43,7 +43,7 @@ class Step(_Value):
     value: Annotated[Money, Field(description="What it is worth then, in money")]
 
     def worth(self, accuracy: Array) -> Array:
-        return np.where(accuracy >= self.accuracy - _ROUNDING, self.value, 0.0)
+        return np.where(accuracy >= self.accuracy - ROUNDING, self.value, 0.0)
 
 
 class Entropy(_Value):
