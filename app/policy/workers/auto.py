@@ -20,6 +20,7 @@ _BINARY = 2
 _PLAIN, _ROWS, _COPIED = 0, 1, 2  # stages
 _FEWEST_ANSWERS = 100
 _MANY_ANSWERS = 200_000  # of which copiers are looked for
+_ACCUSING = 4.0  # the least margin by which copying must foretell better
 _PROMISING = 0.5 / 5**0.5  # of the margin: half of what a fifth is expected to show where all five have the margin
 _LEAST_EVIDENCE = 1e-3  # pseudo-answers that a skill keeps of each kind
 
@@ -39,8 +40,8 @@ class Auto(ErrorRate):
     stage may take classes to be as common as they come, lest unequal classes pass for workers who lean to one.
 
     In the third, `copied`, some workers repeat one source. It comes into force where a quick look suspects it and it
-    foretells answers better than the others by the margin, and than one accuracy of which nothing is expected; and
-    stays while it is suspected and better at all. Of more than 200,000 answers, those on a part of the items are looked
+    foretells answers better than the others, and than one accuracy of which nothing is expected, by 4 errors or the
+    margin, whichever is more; and stays while it is suspected and better at all. Of more than 200,000 answers, those on a part of the items are looked
     at for it.
 
     With the margin of 4, bluebirds (5.6 errors; accuracy .898 for .722) and adult2 (10; .781 for .763) move, and RTE
@@ -142,8 +143,9 @@ class Auto(ErrorRate):
         ]
         scores = _foretold(model, ballots, facts, prior, held)
         gains = [gain(scores, rival, worker) for rival in rivals]
-        closest = min(gains, key=lambda found: found.mean / found.error)
-        if closest.mean <= (0 if in_force else self.margin) * closest.error:
+        margin = 0.0 if in_force else max(self.margin, _ACCUSING)
+        closest = min(gains, key=lambda found: found.mean - margin * found.error)
+        if closest.mean <= margin * closest.error:
             return None
         rival = names[_ROWS] if closest is gains[_ROWS] else names[_PLAIN]
         apart = _Apart(closest, [float(each.mean()) for each in (*rivals[:_COPIED], scores)], len(worker))

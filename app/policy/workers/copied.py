@@ -15,7 +15,7 @@ from app.policy.workers.skill_rows import expected
 FREE = (0.5, 0.5)  # pseudo-answers that let a skill be whatever the answers make of it
 _MOST_ITERATIONS, _QUICK_ITERATIONS = 60, 8
 _LEAST_GAIN = 0.03  # nats per answer
-_LEAST_KNOWN = 0.05  # nats per answer
+_LEAST_KNOWN = 0.03  # nats per answer
 _MOST_COPIERS = 0.6  # of the workers
 _COPIER = 0.5  # from this probability on a worker is one
 _LEAST = 1e-300
