@@ -28,7 +28,7 @@ BUDGETS = (1, 1.5, 2, 3, 4, 5)
 FINE = tuple(np.arange(4, 41) / 4)  # labels per item at which a job is looked at
 PUBLISHED: dict[Workers, tuple[str, ...]] = {
     "pull": ("opt-kg", "cvar-kg", "label-uncertainty", "requallo", "round-robin"),
-    "choose": ("opt-kg", "round-robin"),
+    "choose": ("opt-kg", "cvar-kg", "label-uncertainty", "requallo", "round-robin"),
 }
 REACHED = 0.97
 _PLAIN = Recipe(items=300, workers=40, answers_per_item=20)

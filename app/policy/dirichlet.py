@@ -24,7 +24,8 @@ def chance_of_being_largest(alpha: Array) -> Array:
         P(c largest) = integral over y of  f_c(y) prod_{j != c} F_j(y) dy.
 
     The integrand is smooth and falls off at both ends at least exponentially, where the trapezoidal rule converges
-    exponentially; all classes share one grid, so K classes cost K distribution functions per node. With two classes
+    exponentially; all classes share one grid, so K classes cost K distribution functions per node, or fewer where some
+    have the same parameter; rows that differ in the order of their classes alone are computed once. With two classes
     this is I(a, b) = P(theta >= 1/2) of Chen et al. (ICML 2013), an incomplete beta function:
 
     >>> chance_of_being_largest(np.array([[5.0, 2.0]])).round(6).tolist()  # 1 - P(Bin(6, 1/2) >= 5) = 57/64
@@ -38,9 +39,15 @@ def chance_of_being_largest(alpha: Array) -> Array:
     if alpha.shape[1] == _BINARY:
         first = special.betainc(alpha[:, 1], alpha[:, 0], 0.5)
         return np.stack([first, 1 - first], axis=1)
+    if not len(alpha):
+        return np.empty(alpha.shape)
+    order = alpha.argsort(axis=1)
+    different, which = np.unique(np.take_along_axis(alpha, order, axis=1), axis=0, return_inverse=True)
     rows = max(1, _CHUNK // (_NODES * alpha.shape[1]))
-    chunks = [_by_quadrature(alpha[start : start + rows]) for start in range(0, len(alpha), rows)]
-    return np.concatenate(chunks) if chunks else np.empty(alpha.shape)
+    chunks = [_by_quadrature(different[start : start + rows]) for start in range(0, len(different), rows)]
+    chance = np.empty_like(alpha)
+    np.put_along_axis(chance, order, np.concatenate(chunks)[which], axis=1)
+    return chance
 
 
 def chance_of_the_strongest(alpha: Array) -> Array:
@@ -56,11 +63,14 @@ def chance_of_the_strongest(alpha: Array) -> Array:
 
 
 def _by_quadrature(alpha: Array) -> Array:
-    y = _grid(alpha)[:, None, :]  # (items, 1, nodes)
-    x, parameter = np.exp(y), alpha[:, :, None]
-    below = special.gammainc(parameter, x)  # (items, classes, nodes)
-    density = np.exp(parameter * y - x - special.gammaln(parameter))
-    mass = (density / below * below.prod(axis=1, keepdims=True)).sum(axis=2)
+    """The same where equal parameters of a row stand side by side, as in any row that is in order."""
+    y = _grid(alpha)  # (items, nodes)
+    x, first = np.exp(y), np.diff(alpha, axis=1, prepend=-1.0) != 0
+    item, parameter = np.nonzero(first)[0], alpha[first][:, None]
+    below = special.gammainc(parameter, x[item])  # (different parameters, nodes)
+    density = np.exp(parameter * y[item] - x[item] - special.gammaln(parameter))
+    each = np.cumsum(first).reshape(alpha.shape) - 1  # where each class of each item is found among them
+    mass = ((density / below)[each] * below[each].prod(axis=1, keepdims=True)).sum(axis=2)
     # The step cancels in the sum to 1, and with it most of what the ends leave out.
     return np.asarray(mass / mass.sum(axis=1, keepdims=True))
 

@@ -65,6 +65,17 @@ def test_rows_do_not_mind_their_company():
     assert chance_of_being_largest(alpha)[:20] == pytest.approx(alone, abs=1e-11)
 
 
+@settings(deadline=None)
+@given(ALPHA, st.randoms(use_true_random=False))
+def test_names_of_classes_change_nothing(alpha, luck):
+    """The chances follow their classes into any order, and classes of the same parameter have the same chance."""
+    doubled = np.concatenate([alpha, alpha[:, :2]], axis=1)
+    order = luck.sample(range(doubled.shape[1]), doubled.shape[1])
+    chance = chance_of_being_largest(np.concatenate([doubled, doubled[:, order]]))
+    assert chance[1] == pytest.approx(chance[0, order], abs=1e-12)
+    assert chance[0, -2:] == pytest.approx(chance[0, :2], abs=1e-12)
+
+
 def test_no_items_have_no_chances():
     """Empty in, empty out."""
     assert chance_of_being_largest(np.empty((0, 3))).shape == (0, 3)
