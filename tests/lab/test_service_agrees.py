@@ -56,7 +56,7 @@ async def test_the_same_requests_lead_to_the_same_decisions(client, fields):
     path = f"/v1/jobs/{(await client.post('/v1/jobs', json=body)).json()['id']}"
     await client.post(f"{path}/items", json=[{"key": f"i{n}"} for n in range(1, ITEMS + 1)])
     coming, steps = np.random.default_rng(3), 0
-    for worker in coming.integers(0, WORKERS, 150).tolist():
+    for worker in coming.integers(0, WORKERS, 120).tolist():
         given = (await client.post(f"{path}/next", json={"worker": f"w{worker}"})).json()["assignments"]
         if not campaign.serve(worker):
             assert given == []
