@@ -150,7 +150,7 @@ class ItemCounts(BaseModel):
 class ModelInForce(BaseModel):
     """Which worker model the job acts by, and why."""
 
-    kind: Annotated[str, Field(description="Under `auto`: one-coin, two-coin or confusion, or copied where some workers repeat one source")]
+    kind: Annotated[str, Field(description="Under `auto`: one-coin, two-coin, confusion, or copied (some repeat)")]
     reason: ReasonOut
     held_out: Annotated[
         dict[str, float],

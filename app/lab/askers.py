@@ -5,12 +5,11 @@ from typing import Literal
 
 import numpy as np
 
-from app.lab.leaders import NOWHERE, Leaders
+from app.lab.leaders import NOWHERE, Leaders, Tops
 from app.lab.recorded import Recorded
-from app.lab.runs import Runs, numbered
+from app.lab.runs import Runs
 from app.policy.belief import IntArray, Mask
 from app.policy.chance import scramble
-from app.policy.worker_choice import WorkerChoice
 
 Order = Literal["random", "recorded"]
 
@@ -61,24 +60,28 @@ class ByItem(Asker):
 
 
 class ByPair(Asker):
-    """The recorded pair of item and worker that is worth most (Chen et al., ICML 2013, section 4).
+    """The recorded pair of item and worker that is worth most (Chen et al., ICML 2013, section 4), as a job picks it.
 
-    An answer changes what the pairs of its item and of its worker are worth, and nothing else: only those are valued
-    again. Equal pairs are drawn by the seed.
+    Of workers whose best items are worth the same, the seed draws one, anew with every answer; of equal items of a
+    worker the first in the queue is asked. An answer changes what the pairs of its item and of its worker are worth,
+    and nothing else: only those are valued again.
     """
 
-    def __init__(self, runs: Runs, choice: WorkerChoice) -> None:
-        self._runs, self._choice = runs, choice
-        self._answers = len(runs.crowd.label)
+    def __init__(self, runs: Runs) -> None:
+        self._runs, self._choice = runs, runs.rules.worker_choice
+        crowd, self._answers = runs.crowd, len(runs.crowd.label)
         self._free: Mask = np.ones(runs.runs * self._answers, dtype=bool)
-        self._of_item = _Groups(runs.crowd.item, runs.items)
-        self._of_worker = _Groups(runs.crowd.worker, runs.workers)
+        self._of_item = _Groups(crowd.item, runs.items)
+        self._of_worker = _Groups(crowd.worker, runs.workers)
+        self._number = crowd.numbers ^ np.arange(runs.runs)[:, None]  # (runs, workers)
+        self._lot = runs.engines[0].tie_breaks(runs.facts.number)  # (runs * items,)
         everything = np.arange(runs.runs * self._answers)
-        lot = scramble(runs.facts.seed, *numbered(runs))
-        self._leaders = Leaders(self._values(everything).reshape(runs.runs, self._answers), lot)
+        self._tops = Tops(self._values(everything).reshape(runs.runs, self._answers), crowd.worker, runs.workers)
 
     def next(self) -> IntArray:
-        return self._leaders.best()
+        turn = np.broadcast_to(self._runs.given[:, None] + 1, self._number.shape)
+        lot = scramble(self._runs.facts.seed, self._number, turn)
+        return np.array([self._first(run, tied) for run, tied in enumerate(self._tops.tied(lot))])
 
     def taken(self, run: IntArray, answer: IntArray, refitted: IntArray) -> None:
         self._free[run * self._answers + answer] = False
@@ -88,7 +91,14 @@ class ByPair(Asker):
             for each, one in zip(run.tolist(), answer.tolist(), strict=True)
         ]
         changed = np.concatenate(touched)
-        self._leaders.change(*np.divmod(changed, self._answers), self._values(changed))
+        self._tops.change(*np.divmod(changed, self._answers), self._values(changed))
+
+    def _first(self, run: int, answers: IntArray) -> int:
+        """The answer whose item comes first in the queue of this run."""
+        if not len(answers):
+            return NOWHERE
+        row = self._runs.item(np.array([run]), answers)
+        return int(answers[np.lexsort((self._lot[row], -self._runs.priority[row]))[0]])
 
     def _touched(self, run: int, answer: int) -> IntArray:
         crowd = self._runs.crowd

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from app.lab.crowd import Respondents
-from app.lab.job import Job
+from app.lab.job import ROUNDING, Job
 from app.policy import fitting
 from app.policy.aggregation.ballots import UNKNOWN, Ballots
 from app.policy.belief import Array, Facts, IntArray, Mask, State
@@ -60,12 +60,12 @@ class Campaign:
         self._rng = rng
         self._shortlist = crowd.items if shortlist is None else shortlist  # None: every open item is valued
         known = Facts.plain(crowd.items) if facts is None else facts
-        self.job = Job(Engine(rules, budget=budget), known, crowd.workers, price=price)
+        engine = Engine(rules, budget=budget, inverse_costs=float((1 / known.cost).sum()))
+        self.job = Job(engine, known, crowd.workers, price=price)
         self.blocked = np.zeros(crowd.workers, dtype=bool)
         self.promoted = np.full(crowd.items, UNKNOWN)  # (items,) the class of which the crowd made the item gold
         self.gold_asked = np.zeros(crowd.workers, dtype=np.int64)
-        self._answers: list[tuple[int, int, int]] = []  # item, worker and label of those that count, in their order
-        self._withheld = np.zeros(crowd.workers, dtype=bool)  # whose votes were taken out
+        self._answers: list[tuple[int, int, int]] = []  # item, worker and label, in their order
         self._seen = np.zeros((crowd.workers, crowd.items), dtype=bool)
         self._lot = self.job.engine.tie_breaks(known.number)
         self._refit_at = rules.first_refit
@@ -151,7 +151,7 @@ class Campaign:
         job, budget = self.job, self.job.engine.budget
         if budget is None:
             return np.ones((len(workers), len(items)), dtype=bool)
-        return np.asarray(np.outer(job.price[workers], job.facts.cost[items]) <= budget - job.spent)
+        return np.asarray(np.outer(job.price[workers], job.facts.cost[items]) <= budget - job.spent + ROUNDING)
 
     @property
     def _next_number(self) -> int:
@@ -186,16 +186,13 @@ class Campaign:
         one, who, what = np.array([item]), np.array([worker]), np.array([label])
         job.take(one, who, what, teaches=not checks)
         self._seen[worker, item] = True
-        if job.ballots[item][-1].counted:
-            self._answers.append((item, worker, label))
+        self._answers.append((item, worker, label))
         if gold != UNKNOWN and not checks:
             self.gold_asked[worker] += 1
-            job.decided[worker] += 1
-            job.agreed[worker] += label == gold
-            job.held_now[worker] = True
+            job.hold(who, np.array([label == gold]))
         if checks and label != gold:
-            self.promoted[item] = UNKNOWN
             job.restate(one, job.state(one), reopens=np.array([True]))
+            self._demote(one)
         if was_open and job.label[item] != NOBODY:
             self._promote(item)
         self._block_guessers()
@@ -219,6 +216,21 @@ class Campaign:
                 job.decided[ballot.worker] += 1
                 job.agreed[ballot.worker] += ballot.label == job.label[item]
 
+    @property
+    def _beyond_doubt(self) -> Mask:
+        """Items of the crowd's gold that stay closed, whatever their votes say, shape (items,): none, if guarded."""
+        return np.asarray((self.promoted != UNKNOWN) & (not self.guards.doubt))
+
+    def _demote_fallen(self) -> None:
+        """What the crowd made gold is gold no more if its label does not stand."""
+        fallen = (self.promoted != UNKNOWN) & (self.promoted != self.job.label) & ~self._beyond_doubt
+        self._demote(np.flatnonzero(fallen))
+
+    def _demote(self, items: IntArray) -> None:
+        """Gold no more; who was held to it is not held to its label again."""
+        self.promoted[items] = UNKNOWN
+        self.job.forgive(items)
+
     def _block_guessers(self) -> None:
         """Block those who cannot be told from guessing, and deal with their votes, until nobody more is found.
 
@@ -230,9 +242,9 @@ class Campaign:
             job.held_now[:] = False
             self.blocked |= guesses
             for worker in np.flatnonzero(guesses).tolist() if spammers.votes != "keep" else ():
-                self._withheld[worker] = spammers.votes == "remove"
-                items = job.drop(worker) if self._withheld[worker] else np.array(job.answered[worker])
-                job.recount(items, stays=self.promoted != UNKNOWN)
+                items = job.drop(worker) if spammers.votes == "remove" else np.array(job.answered[worker])
+                job.recount(items, stays=self._beyond_doubt)
+                self._demote_fallen()
 
     def refit(self) -> None:
         """Estimate skills and items anew from all answers, and act by what they say from now on."""
@@ -244,15 +256,18 @@ class Campaign:
         job.engine, job.skill = replace(engine, stage=found.stage), found.refitted.skill.copy()
         state = found.refitted.state
         answered = np.flatnonzero(state.votes.any(axis=1))
-        reopens = (self.promoted[answered] == UNKNOWN) & (rules.refit is not None and rules.refit.reopen)
+        reopens = ~self._beyond_doubt[answered] & (rules.refit is not None and rules.refit.reopen)
         job.restate(answered, State(state.votes[answered], state.evidence[answered]), reopens=reopens)
+        self._demote_fallen()
         self._refit_at = None if rules.refit is None else rules.refit.next_at(job.given)
         self._block_guessers()
 
     def ballots(self) -> Ballots:
         """All answers that count, in their order."""
         item, worker, label = np.array(self._answers).T
-        kept = ~self._withheld[worker]
+        on_items = enumerate(self.job.ballots)
+        counted = {(i, ballot.worker) for i, ballots in on_items for ballot in ballots if ballot.counted}
+        kept = np.array([pair in counted for pair in zip(item.tolist(), worker.tolist(), strict=True)])
         sizes = {"items": self.crowd.items, "workers": self.crowd.workers, "classes": self.crowd.classes}
         return Ballots.of(item[kept], worker[kept], label[kept], **sizes)
 

@@ -13,6 +13,8 @@ from app.policy.shares import NOBODY, sole_leader
 from app.policy.worker_choice import UpperConfidence
 from app.policy.workers.replayed import replayed
 
+ROUNDING = 1e-9  # money is exact in the service: what costs the last tenth can still be bought
+
 
 @dataclass(frozen=True)
 class Ballot:
@@ -119,6 +121,9 @@ class Job:
             classes=self._classes,
         )
         state = replayed(self.engine.model, ballots, self.facts.rows(item), self.skill)
+        counts = self._whose_votes_count()
+        for i in item.tolist():
+            self.ballots[i] = [replace(ballot, counted=bool(counts[ballot.worker])) for ballot in self.ballots[i]]
         self.restate(item, state, reopens=~stays[item])
 
     def restate(self, item: IntArray, state: State, *, reopens: Mask) -> None:
@@ -134,6 +139,17 @@ class Job:
         self._enter(item[~kept], judgement, ~kept)
         for i in item[~kept & ~resolved & (judgement.winner != NOBODY)].tolist():
             self._score(i)
+
+    def hold(self, worker: IntArray, agreed: Mask) -> None:
+        """Votes of different workers are held to gold, for their records and for models that judge by that."""
+        self.decided[worker] += 1
+        self.agreed[worker] += agreed
+        self.held_now[worker] = True
+        self._score_by_model(worker, agreed)
+
+    def forgive(self, item: IntArray) -> None:
+        """Votes on these items so far are held to no label any more."""
+        self._held |= {(i, ballot.worker) for i in item.tolist() for ballot in self.ballots[i]}
 
     def state(self, item: IntArray) -> State:
         """What is kept of these items."""
@@ -164,7 +180,7 @@ class Job:
         free = self.open.copy()
         free[self.answered[worker]] = False
         if self.engine.budget is not None:
-            free &= self.facts.cost * self.price[worker] <= self.engine.budget - self.spent
+            free &= self.facts.cost * self.price[worker] <= self.engine.budget - self.spent + ROUNDING
         return np.flatnonzero(free)
 
     def shortlist(self, items: IntArray, length: int) -> IntArray:
@@ -227,6 +243,13 @@ class Job:
         by_votes = allocation.by_votes_alone and not allocation.heeds_number and bar.by_votes_alone
         return by_votes and not state.evidence.shape[1] and self.facts.prior is None
 
+    def _whose_votes_count(self) -> Mask:
+        """Whether a vote of each worker would count on a fresh item, shape (workers,): a model may leave some out."""
+        facts = Facts.plain(len(self.skill))
+        label = np.zeros(len(self.skill), dtype=np.intp)
+        answered = self.engine.model.answered(self.engine.initial(facts), facts, self.skill, label)
+        return np.asarray(answered.votes.any(axis=1))
+
     def _score(self, item: int) -> IntArray:
         """A finished item tells who agreed with its label, each vote once; whose skill that changes.
 
@@ -244,7 +267,12 @@ class Job:
         self.decided[worker] += held
         self.held_now[worker[held]] = True
         self.agreed[worker] += held & agreed
+        return self._score_by_model(worker, agreed)
+
+    def _score_by_model(self, worker: IntArray, agreed: Mask) -> IntArray:
+        """Let a model that judges workers by finished items hear of votes; whose skill that changes."""
         model = self.engine.rules.worker_model
-        if model.scores_finished_items:
-            self.skill[worker] = model.score(self.skill[worker], agreed)
-        return worker if model.scores_finished_items else worker[:0]
+        if not model.scores_finished_items:
+            return worker[:0]
+        self.skill[worker] = model.score(self.skill[worker], agreed)
+        return worker

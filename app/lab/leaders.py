@@ -1,4 +1,4 @@
-"""Know the best of many places at every moment, although their values change one by one."""
+"""Know the best of many places, or of each group of them, at every moment, although their values change one by one."""
 
 import numpy as np
 import numpy.typing as npt
@@ -57,3 +57,48 @@ class Leaders:
         place = np.where(value == highest[:, None], self._lot[block], _LAST).argmin(axis=1)
         self._top[block], self._place[block] = highest, place
         self._top_lot[block] = self._lot[block, place]
+
+
+class Tops:
+    """The highest value in each group of places, and the places that have it; group[p] is the group of place p.
+
+    >>> tops = Tops(np.array([[0.1, 0.3, 0.3, 0.3]]), group=np.array([1, 0, 1, 1]), groups=2)
+    >>> [places.tolist() for places in tops.tied(lot=np.array([[7, 5]], np.uint64))]
+    [[2, 3]]
+    >>> tops.change(np.array([0, 0]), np.array([2, 3]), np.array([0.0, -np.inf]))
+    >>> [places.tolist() for places in tops.tied(lot=np.array([[7, 5]], np.uint64))]
+    [[1]]
+    """
+
+    def __init__(self, value: Array, group: IntArray, groups: int) -> None:
+        self._order = np.argsort(group, kind="stable")  # the places, group by group
+        self._start = np.searchsorted(group[self._order], np.arange(groups + 1))
+        self._rank = np.empty_like(self._order)
+        self._rank[self._order] = np.arange(len(group))
+        self._group = group
+        self._value = value[:, self._order]
+        self._top: Array = np.full((len(value), groups), -np.inf)
+        filled = np.unique(group)
+        self._top[:, filled] = np.maximum.reduceat(self._value, self._start[filled], axis=1)
+
+    def tied(self, lot: Lots) -> list[IntArray]:
+        """For each row, the best places of the best group; of equal groups, that of the smallest lot, (rows, groups).
+
+        None where no place of the row has a value.
+        """
+        highest = self._top.max(axis=1)
+        group = np.where(self._top == highest[:, None], lot, _LAST).argmin(axis=1)
+        return [self._places(row, *best) for row, best in enumerate(zip(group.tolist(), highest.tolist(), strict=True))]
+
+    def change(self, row: IntArray, place: IntArray, value: Array) -> None:
+        """From now on these places have these values; -inf: not to be chosen."""
+        self._value[row, self._rank[place]] = value
+        row, group = np.divmod(np.unique(row * self._top.shape[1] + self._group[place]), self._top.shape[1])
+        many = self._start[group + 1] - self._start[group]
+        first = np.cumsum(many) - many
+        within = np.arange(many.sum()) - np.repeat(first - self._start[group], many)
+        self._top[row, group] = np.maximum.reduceat(self._value[np.repeat(row, many), within], first)
+
+    def _places(self, row: int, group: int, value: float) -> IntArray:
+        own = slice(self._start[group], self._start[group + 1])
+        return np.asarray(self._order[own][(self._value[row, own] == value) & (value > -np.inf)])

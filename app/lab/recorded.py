@@ -10,6 +10,7 @@ import numpy as np
 from app.lab.tables import Cell, WrongFile, read_table
 from app.policy.aggregation.ballots import first_choice
 from app.policy.belief import Array, IntArray, Mask
+from app.policy.chance import number_of
 
 UNKNOWN = -1
 
@@ -31,6 +32,11 @@ class Recorded:
         """The label that was given, by (item, worker)."""
         pairs = zip(self.item.tolist(), self.worker.tolist(), strict=True)
         return dict(zip(pairs, self.label.tolist(), strict=True))
+
+    @cached_property
+    def numbers(self) -> IntArray:
+        """What chance hangs on for each worker, as in the service, shape (workers,)."""
+        return np.array([number_of(name) for name in self.workers], dtype=np.int64)
 
     def only(self, which: Mask) -> "Recorded":
         """These items alone, shape (items,), and whoever answered them."""

@@ -40,6 +40,7 @@ def replay(
     recorded pairs. A run ends early when nothing is open, or all answers of what is open are used. An answer costs 1,
     and `most_labels` is a budget of the job itself.
     """
+    rules = picking(rules, workers)
     most = np.inf if most_labels is None else most_labels
     budgets = [int(min(np.floor(each * len(crowd.items) + _ROUNDING), most)) for each in labels_per_item]
     if rules.allocation.heeds_budget:  # another budget is another policy
@@ -65,6 +66,13 @@ def _stands(
     return found
 
 
+def picking(rules: Rules, workers: Workers) -> Rules:
+    """The rules; where the job has to pick workers and says not how, it picks the best pairs."""
+    if workers == "pull" or rules.worker_choice.chooses:
+        return rules
+    return rules.model_copy(update={"worker_choice": Pair()})
+
+
 def goes_apart(rules: Rules, workers: Workers) -> bool:
     """Whether runs go one after the other, each with a job of its own."""
     ranks = workers == "choose" and isinstance(rules.worker_choice, UpperConfidence)
@@ -74,8 +82,7 @@ def goes_apart(rules: Rules, workers: Workers) -> bool:
 def asker_of(runs: Runs, workers: Workers, order: Order) -> Asker:
     if workers == "pull":
         return ByItem(runs, order_of_arrival(runs.crowd, runs.runs, order))
-    choice = runs.rules.worker_choice
-    return ByPair(runs, choice if isinstance(choice, Pair) else Pair())
+    return ByPair(runs)
 
 
 def step(runs: Runs, asker: Asker) -> int:

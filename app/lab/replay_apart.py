@@ -11,7 +11,6 @@ from app.lab.recorded import Recorded, Witnesses
 from app.lab.standing import Run, Standing, final_scores
 from app.policy.belief import Facts
 from app.policy.rules import Rules
-from app.policy.worker_choice import Pair
 
 
 def stands_apart(
@@ -25,12 +24,10 @@ def stands_apart(
     watch: Callable[[int], None],
 ) -> list[Standing]:
     """Where the runs stand after each of these numbers of answers, which rise."""
-    if workers == "choose" and not rules.worker_choice.chooses:
-        rules = rules.model_copy(update={"worker_choice": Pair()})
     found = []
     for run in range(runs):
         campaign = campaign_of(crowd, rules, run, budget=float(budgets[-1]))
-        asks = by_item(campaign, crowd, run, order) if workers == "pull" else choices(campaign)
+        asks = asks_of(campaign, crowd, run, workers, order)
         found.append(list(_stops(campaign, asks, budgets, watch)))
     return [Standing.of(crowd, at_budget) for at_budget in zip(*found, strict=True)]
 
@@ -45,8 +42,13 @@ def campaign_of(crowd: Recorded, rules: Rules, run: int, budget: float | None = 
     rng = np.random.default_rng(run)
     campaign = Campaign(rules, Witnesses(crowd), rng, facts=facts, budget=budget, shortlist=None)
     campaign.rule_out(never)
-    campaign.job.number += run * workers
+    campaign.job.number = crowd.numbers ^ run
     return campaign
+
+
+def asks_of(campaign: Campaign, crowd: Recorded, run: int, workers: Workers, order: Order) -> Iterator[int]:
+    """Ask until there is nothing left to ask for; counts the answers."""
+    return choices(campaign) if workers == "choose" else by_item(campaign, crowd, run, order)
 
 
 def by_item(campaign: Campaign, crowd: Recorded, run: int, order: Order) -> Iterator[int]:

@@ -25,11 +25,17 @@ class Rows:
         return State(self._votes[item], evidence)
 
     def put(self, item: IntArray, state: State) -> None:
-        """Replace the rows of these items."""
-        items, width = self._evidence.shape
-        wider = state.evidence.shape[1] - width
-        if wider > 0:
-            self._evidence = np.concatenate([self._evidence, np.full((items, wider), np.nan)], axis=1)
-            self._ragged = True
+        """Replace the rows of these items.
+
+        >>> rows = Rows(State(np.zeros((2, 2)), np.empty((2, 0))))
+        >>> rows.put(np.array([0, 1]), State(np.ones((2, 2)), np.array([[7.0, 8.0], [7.0, 8.0]])))
+        >>> rows.put(np.array([1]), State(np.ones((1, 2)), np.array([[9.0]])))
+        >>> rows.some(np.array([1])).evidence.tolist()
+        [[9.0]]
+        """
+        (items, width), new = self._evidence.shape, state.evidence.shape[1]
+        if new > width:
+            self._evidence = np.concatenate([self._evidence, np.full((items, new - width), np.nan)], axis=1)
+        self._ragged |= new != width
         self._votes[item] = state.votes
-        self._evidence[item, : state.evidence.shape[1]] = state.evidence
+        self._evidence[item, :new], self._evidence[item, new:] = state.evidence, np.nan

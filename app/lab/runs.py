@@ -171,10 +171,3 @@ class Runs:
         allocation, bar = self.rules.allocation, self.rules.bar
         by_votes = allocation.by_votes_alone and not allocation.heeds_number and bar.by_votes_alone
         return by_votes and not state.evidence.shape[1]
-
-
-def numbered(runs: Runs) -> tuple[IntArray, IntArray]:
-    """The numbers of all recorded items and workers in every run, each (runs, answers): what chance hangs on."""
-    run, answer = np.divmod(np.arange(runs.runs * len(runs.crowd.label)), len(runs.crowd.label))
-    shape = (runs.runs, len(runs.crowd.label))
-    return (runs.item(run, answer) + 1).reshape(shape), (runs.worker(run, answer) + 1).reshape(shape)

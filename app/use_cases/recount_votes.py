@@ -45,12 +45,19 @@ async def recount_votes_of(begin: Begin, turns: Turns, job_id: UUID, worker: str
 
 
 async def recount_pending(begin: Begin, turns: Turns, job_id: UUID, clock: Clock) -> None:
-    """Deal with the votes of all who were blocked or let in again and whose votes nobody has dealt with yet."""
+    """Deal with the votes of all who were blocked or let in again and whose votes nobody has dealt with yet.
+
+    Items that are judged again may tell of further guessers: theirs are dealt with, too.
+    """
+    while waiting := await _waiting(begin, job_id):
+        for worker in waiting:
+            await recount_votes_of(begin, turns, job_id, worker, clock)
+
+
+async def _waiting(begin: Begin, job_id: UUID) -> list[str]:
     async with begin() as connection:
         await load_job(connection, job_id)
-        waiting = await workers_to_recount(connection, job_id)
-    for worker in waiting:
-        await recount_votes_of(begin, turns, job_id, worker, clock)
+        return await workers_to_recount(connection, job_id)
 
 
 async def _recount_page(connection: AsyncConnection, job: Job, worker: str, after: int, now: datetime) -> int | None:

@@ -9,18 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.lab.campaign import Campaign
 from app.lab.crowd import Crowd, constant, guessers, polynomial_rates, skilled, truths
 from app.lab.leaders import Leaders
 from app.lab.policies import NAMES, PolicyUnknown, rules_of
 from app.lab.recorded import UNKNOWN, Recorded, read_crowd
-from app.lab.replay import asker_of, replay, step
-from app.lab.replay_apart import by_item, campaign_of
+from app.lab.replay import asker_of, picking, replay, step
+from app.lab.replay_apart import asks_of, campaign_of
 from app.lab.runs import Runs
-from app.policy.allocation import Circumstances
 from app.policy.requirements import Count
 from app.policy.rules import Rules
-from app.policy.worker_choice import Appraisal, Available, Candidates, Pair
 
 SETS = Path(os.environ.get("SUFFICE_PUBLIC_SETS") or Path(__file__).resolve().parents[3] / "shared" / "data")
 RUNS = 2
@@ -69,31 +66,14 @@ def fast(crowd, rules, workers, order, answers, budget):
 def plainly(crowd, rules, workers, order, answers, run, budget):
     """The same, by one job that values everything anew for every question."""
     campaign = campaign_of(crowd, rules, run, budget=budget)
-    asks = by_item(campaign, crowd, run, order) if workers == "pull" else by_all_pairs(campaign, crowd)
+    asks = asks_of(campaign, crowd, run, workers, order)
     while campaign.job.given < answers and next(asks, None) is not None:
         pass
     return campaign
 
 
-def by_all_pairs(campaign: Campaign, crowd: Recorded):
-    job, rules = campaign.job, campaign.rules
-    choice = rules.worker_choice if isinstance(rules.worker_choice, Pair) else Pair()
-    free = np.zeros((len(crowd.items), len(crowd.workers)), dtype=bool)
-    free[crowd.item, crowd.worker] = True
-    while True:
-        appraisal = Appraisal(job.engine.model, rules.allocation, Circumstances(rules.bar, job.engine.budget))
-        there = Available(choice.hoped(job.engine.model, job.skill), job.price, job.number)
-        items = Candidates(job.state(np.arange(len(free))), job.facts)
-        best = choice.choose(appraisal, items, there, free & job.open[:, None])
-        if best is None:
-            return
-        campaign.ask(best.item, best.worker)
-        free[best.item, best.worker] = False
-        yield job.given
-
-
 def compare(crowd, rules, workers, order="random"):
-    answers = min(5 * len(crowd.items), len(crowd.label) - 1)
+    answers, rules = min(5 * len(crowd.items), len(crowd.label) - 1), picking(rules, workers)
     side_by_side, runs = fast(crowd, rules, workers, order, answers, float(answers))
     for run, pairs in enumerate(side_by_side):
         campaign = plainly(crowd, rules, workers, order, answers, run, float(answers))
