@@ -5,7 +5,7 @@ from typing import Literal
 import numpy as np
 
 from app.policy.aggregation.ballots import UNKNOWN, Ballots
-from app.policy.belief import Array, Facts, State
+from app.policy.belief import Array, Facts, Mask, State
 from app.policy.workers.base import Refitted, with_gold
 from app.policy.workers.camps import FAITH, Camps, named, settled
 from app.policy.workers.error_rate import ErrorRate
@@ -51,10 +51,10 @@ class Copied(ErrorRate):
         copies = camps.copies[out.worker]
         return np.asarray(np.log((1 - copies) * own + copies * copied))
 
-    def suspects(self, ballots: Ballots, facts: Facts, prior: Array) -> bool:
-        """Whether copiers may be at work: a quick look, before all is compared on answers that are held out.
+    def suspected(self, ballots: Ballots, facts: Facts, prior: Array) -> Mask:
+        """Who may be a copier, shape (workers,): a quick look, before all is compared on answers that are held out.
 
-        They must explain answers better than one accuracy each does, be it as expected of newcomers or whatever it
+        Copiers must explain answers better than one accuracy each does, be it as expected of newcomers or whatever it
         turns out to be, lest mere experts among guessers pass for a camp; the others must know something, or there is
         no second camp; and who agrees with more than three fifths of the crowd is not suspected, nor who is right more
         often than the others where the truth is known.
@@ -62,10 +62,10 @@ class Copied(ErrorRate):
         plain, free = (super(Copied, self).refit(ballots, facts, each, each) for each in (prior, free_skills(prior)))
         camps = self._camps(ballots, facts, prior, plain, _QUICK_ITERATIONS)
         heard = np.bincount(ballots.worker, minlength=ballots.workers) > 0
-        copiers = float((camps.copies[heard] > _COPIER).mean())
+        copiers = heard & (camps.copies > _COPIER)
         gained = camps.score - max(_score(ballots, plain), _score(ballots, free))
-        apart = gained > _LEAST_GAIN and camps.known > _LEAST_KNOWN and 0 < copiers <= _MOST_COPIERS
-        return apart and not _cleared(ballots, with_gold(facts, ballots), camps.copies)
+        apart = gained > _LEAST_GAIN and camps.known > _LEAST_KNOWN and copiers.sum() <= _MOST_COPIERS * heard.sum()
+        return copiers & (apart and not _cleared(ballots, with_gold(facts, ballots), camps.copies))
 
     def _camps(self, ballots: Ballots, facts: Facts, prior: Array, plain: Refitted, most_iterations: int) -> Camps:
         accuracy = self.accuracy(plain.skill)

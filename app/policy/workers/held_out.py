@@ -30,21 +30,21 @@ class Gain:
     error: float  # its standard error
 
 
-def gain(better: Array, than: Array, worker: Index) -> Gain:
+def gain(better: Array, than: Array, group: Index) -> Gain:
     """The mean paired difference of two log-likelihoods per answer, and its standard error.
 
-    Answers of one worker share that worker's habits, which is what the models differ in: so the error is that of sums
-    by worker (Liang and Zeger, Biometrika 1986), or that of single answers where it should be larger. With d the n
-    differences, m their mean, W the number of workers,
+    Answers of one worker share that worker's habits, and answers on one item share what is made of the item: so the
+    error is that of sums by the group in which the models differ (Liang and Zeger, Biometrika 1986), or that of single
+    answers where it should be larger. With d the n differences, m their mean, G the number of groups,
 
-        error^2 = W / (W - 1) sum over workers j of (sum over answers a of j of (d_a - m))^2 / n^2.
+        error^2 = G / (G - 1) sum over groups g of (sum over answers a of g of (d_a - m))^2 / n^2.
 
     >>> gain(np.array([1.0, 1.0, 0.0, 0.0]), np.zeros(4), np.array([0, 0, 1, 1]))
     Gain(mean=0.5, error=0.5)
     """
     apart = better - than
-    mean, answers, workers = float(apart.mean()), len(apart), len(np.unique(worker))
-    by_worker = sum_by(worker, apart - mean, int(worker.max()) + 1)
-    squares = [(workers, by_worker), (answers, apart - mean)]
+    mean, answers, groups = float(apart.mean()), len(apart), len(np.unique(group))
+    by_group = sum_by(group, apart - mean, int(group.max()) + 1)
+    squares = [(groups, by_group), (answers, apart - mean)]
     variance = max(float(np.vdot(sums, sums)) * many / max(many - 1, 1) for many, sums in squares)
     return Gain(mean, variance**0.5 / answers)
