@@ -171,6 +171,36 @@ async def test_the_simplest_model_gives_way_when_the_answers_show_more(new_job):
     assert (await refit(job))["outcome"]["worker_model"] == "two-coin"
 
 
+async def test_a_refit_finds_out_who_copies(new_job):
+    """Five of ten repeat a source that is wrong in two of five items: believed by one accuracy each, found out here."""
+    job = await new_job(items=300, refit=None, **COUNT | {"requirement": {"kind": "count", "labels": 10}})
+    rng = random.Random(5)  # noqa: S311
+    truth = {f"i{n}": rng.choice(LABELS) for n in range(1, 301)}
+    other = {"cat": "dog", "dog": "cat"}
+    source = {item: right if rng.random() < 0.6 else other[right] for item, right in truth.items()}
+    votes = [
+        {
+            "item": item,
+            "worker": worker,
+            "label": source[item] if worker in "abcde" else right if rng.random() < 0.8 else other[right],
+        }
+        for item, right in truth.items()
+        for worker in "abcdefghij"
+    ]
+    for start in range(0, len(votes), 1000):
+        await job.http.post(f"{job.path}/answers", json={"answers": votes[start : start + 1000]})
+    outcome = await refit(job)
+    assert outcome["outcome"]["worker_model"] == "copied"
+    in_force = (await job.status())["worker_model_in_force"]
+    assert in_force["reason"]["code"] == "some-copy"
+    assert in_force["reason"]["message"].startswith("5 of 10 workers seem to repeat one source")
+    right = sum(result["label"] == truth[result["item"]] for result in await job.results(limit=1000))
+    assert right >= 0.9 * 300  # five who are right with .8 are right together with .94
+    workers = (await job.http.get(f"{job.path}/workers")).json()["workers"]
+    skill = {one["worker"]: one["skill"]["estimate"] for one in workers}
+    assert max(skill[worker] for worker in "abcde") < min(skill[worker] for worker in "fghij")
+
+
 async def test_an_unknown_operation_is_a_404(new_job):
     job = await new_job()
     for name in ("1", "none", "9" * 30):

@@ -142,3 +142,14 @@ def test_the_same_answers_in_another_order_say_the_same():
     np.testing.assert_allclose(
         fitted(Copied(), ballots).state.evidence, fitted(Copied(), other).state.evidence, atol=1e-6
     )
+
+
+def test_few_answers_are_no_reason_to_fail():
+    """A job may lose the votes of its workers after it has moved to this stage."""
+    nobody = Ballots.of([], [], [], items=3, workers=2, classes=2)
+    assert np.exp(fitted(Copied(), nobody).state.evidence) == pytest.approx(0.5)
+    one = Ballots.of([1], [0], [1], items=3, workers=2, classes=2)
+    assert np.exp(fitted(Copied(), one).state.evidence[1, 1]) > 0.5
+    same = Ballots.of(np.repeat(np.arange(60), 3), np.tile(np.arange(3), 60), np.zeros(180, int), classes=2)
+    assert (fitted(Copied(), same).state.evidence.argmax(axis=1) == 0).all()
+    assert chosen(same).stage == 0

@@ -16,7 +16,7 @@ from app.policy.workers.skill_rows import expected
 FAITH = 0.98  # how often a copier says what the source says
 _SUSPECTED, _TRUSTED = 0.9, 0.1  # how likely a worker of either camp copies, at first
 _COPIERS_EXPECTED, _OTHERS_EXPECTED = 0.2, 0.8  # pseudo-workers
-_STANDSTILL = 1e-4  # of a class's probability, on average over the items
+_STANDSTILL = 1e-4  # of a class's probability, and of a copier's, on average
 _DAMPING = 0.5  # all workers are judged at once; undamped, camps may swap together
 _LEAST = 1e-300
 
@@ -44,7 +44,7 @@ def settled(ballots: Ballots, before: Array, prior: Array, suspected: Mask, most
 
     errors spread evenly over the other classes. In turns: P(t, s) of an item from its answers, each with phi and rho
     of its worker without this answer; phi and rho of a worker from the answers' chances under P(t, s) without them;
-    a from all items. Until P(t) moves by no more than 1e-4 on average.
+    a from all items. Until P(t) and phi move by no more than 1e-4 on average.
     """
     who, classes = ballots.worker, ballots.classes
     heard = np.bincount(who, minlength=ballots.workers) > 0
@@ -59,13 +59,14 @@ def settled(ballots: Ballots, before: Array, prior: Array, suspected: Mask, most
         gain = np.log(by_source / by_own)
         share = (copies[heard].sum() + _COPIERS_EXPECTED) / (heard.sum() + _COPIERS_EXPECTED + _OTHERS_EXPECTED)
         odds = special.logit(share) + sum_by(who, gain, ballots.workers)
-        copies = copies + _DAMPING * (special.expit(odds) - copies)
+        accused = copies + _DAMPING * (special.expit(odds) - copies)
         copying = copying + _DAMPING * (special.expit(odds[who] - gain) - copying)
         known = is_true * right / by_own
         skill = prior + _by_worker(ballots, known)
         right = expected(np.stack([without(skill[who, 0], known), without(skill[who, 1], 1 - known)], axis=1))[:, 0]
         agreed = (1 + items.both[:, ballots.informed].sum()) / (2 + ballots.informed.sum())
-        moved, truth = float(np.abs(items.truth - truth).mean()), items.truth
+        moved = float(max(np.abs(items.truth - truth).mean(), np.abs(accused - copies).mean()))
+        truth, copies = items.truth, accused
         iteration += 1
     return Camps(
         truth=truth,
@@ -73,7 +74,7 @@ def settled(ballots: Ballots, before: Array, prior: Array, suspected: Mask, most
         copies=copies,
         skill=skill,
         score=float(np.log((1 - copying) * by_own + copying * by_source).mean()),
-        known=float(np.average(np.log(classes * by_own), weights=1 - copying)),
+        known=float(np.average(np.log(classes * by_own), weights=np.maximum(1 - copying, _LEAST))),
         iterations=iteration,
         converged=moved <= _STANDSTILL,
     )

@@ -38,6 +38,8 @@ class Copied(ErrorRate):
 
     def refit(self, ballots: Ballots, facts: Facts, skill: Array, prior: Array) -> Refitted:  # noqa: ARG002  fits anew
         plain = super().refit(ballots, facts, prior, prior)
+        if not len(ballots.item):
+            return plain
         camps = self._camps(ballots, facts, prior, plain, _MOST_ITERATIONS)
         evidence = normalised(np.log(np.maximum(camps.truth.T, _LEAST)))
         found = prior + self.expected_counts(np.exp(evidence), ballots)
