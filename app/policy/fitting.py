@@ -41,5 +41,4 @@ def fit(model: WorkerModel, stage: int, ballots: Ballots, facts: Facts, crowd: C
     chosen = stage if choice is None else choice.stage
     skill, prior = (model.convert(each, stage, chosen, ballots.classes) for each in (crowd.skill, crowd.prior))
     refitted = model.acting(chosen, ballots.classes).refit(ballots, facts, skill, prior)
-    heard = np.bincount(ballots.worker, minlength=ballots.workers)[:, None] > 0
-    return Fit(chosen, choice, replace(refitted, skill=np.where(heard, refitted.skill, skill)))
+    return Fit(chosen, choice, replace(refitted, skill=np.where(ballots.heard[:, None], refitted.skill, skill)))

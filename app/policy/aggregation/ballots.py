@@ -113,6 +113,11 @@ class Ballots:
         answered = np.bincount(self.item, minlength=self.items) > 0
         return answered if self.gold is None else answered | (self.gold != UNKNOWN)
 
+    @cached_property
+    def heard(self) -> Mask:
+        """Which workers have an answer, shape (workers,)."""
+        return np.bincount(self.worker, minlength=self.workers) > 0
+
     def right_and_wrong(self, posterior: Array) -> Array:
         """How many answers of each worker are expected to be right, and wrong, shape (workers, 2)."""
         right = sum_by(self.worker, posterior.ravel()[self.cell], self.workers)

@@ -46,8 +46,7 @@ def settled(ballots: Ballots, before: Array, prior: Array, suspected: Mask, most
     of its worker without this answer; phi and rho of a worker from the answers' chances under P(t, s) without them;
     a from all items. Until P(t) and phi move by no more than 1e-4 on average.
     """
-    who, classes = ballots.worker, ballots.classes
-    heard = np.bincount(who, minlength=ballots.workers) > 0
+    who, heard, classes = ballots.worker, ballots.heard, ballots.classes
     copies = np.where(suspected, _SUSPECTED, _TRUSTED)
     copying, right, agreed = copies[who], expected(prior)[who, 0], 0.5
     truth, iteration, moved = np.exp(before), 0, np.inf

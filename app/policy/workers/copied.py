@@ -63,7 +63,7 @@ class Copied(ErrorRate):
         """
         plain, free = (super(Copied, self).refit(ballots, facts, each, each) for each in (prior, free_skills(prior)))
         camps = self._camps(ballots, facts, prior, plain, _QUICK_ITERATIONS)
-        heard = np.bincount(ballots.worker, minlength=ballots.workers) > 0
+        heard = ballots.heard
         copiers = heard & (camps.copies > _COPIER)
         gained = camps.score - max(_score(ballots, plain), _score(ballots, free))
         apart = gained > _LEAST_GAIN and camps.known > _LEAST_KNOWN and copiers.sum() <= _MOST_COPIERS * heard.sum()
@@ -71,7 +71,7 @@ class Copied(ErrorRate):
 
     def _camps(self, ballots: Ballots, facts: Facts, prior: Array, plain: Refitted, most_iterations: int) -> Camps:
         accuracy = self.accuracy(plain.skill)
-        heard = np.bincount(ballots.worker, minlength=ballots.workers) > 0
+        heard = ballots.heard
         better = accuracy > np.median(accuracy[heard])
         before = np.ascontiguousarray(self.start(with_gold(facts, ballots), ballots.classes).evidence.T)
         halves = (heard & better, heard & ~better)
