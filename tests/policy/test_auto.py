@@ -61,11 +61,12 @@ def test_it_falls_back_where_matrices_foretell_worse():
 
 
 def test_few_answers_decide_nothing():
-    """Below a hundred the stage stays, and says why."""
+    """Below a hundred the stage stays, and says why; but nobody is accused of copying by so few."""
     ballots = simulated(1, bias=0.22).only(np.arange(800) < 99)
     for stage in (0, 1):
         choice = chosen(ballots, stage)
         assert (choice.stage, choice.answers, choice.reason.code) == (stage, 0, "too-few-answers")
+    assert chosen(ballots, stage=2).stage == 0
     assert 0 < chosen(simulated(1, bias=0.22).only(np.arange(800) < 100)).answers <= 100
 
 

@@ -95,7 +95,7 @@ class Auto(ErrorRate):
             return Choice(0, {}, 0, Reason("one-stage", f"{ballots.classes} labels are too many to tell them apart"))
         if answers < _FEWEST_ANSWERS:
             few = f"{answers} answers tell too little about workers; {_FEWEST_ANSWERS} are the fewest to compare models"
-            return Choice(stage, {}, 0, Reason("too-few-answers", few))
+            return Choice(stage if stage == _ROWS else _PLAIN, {}, 0, Reason("too-few-answers", few))
         plain = self.convert(prior, stage, _PLAIN, ballots.classes)
         copying = self._copying(_part(ballots, facts.seed), facts, plain, in_force=stage == _COPIED)
         if copying is not None:
@@ -154,8 +154,7 @@ class Auto(ErrorRate):
             return None
         rival = names[_ROWS] if closest is gains[_ROWS] else names[_PLAIN]
         apart = _Apart(closest, [float(each.mean()) for each in (*rivals[:_COPIED], scores)], len(item))
-        heard = len(np.unique(ballots.worker))
-        said = f"{suspected.sum()} of {heard} workers seem to repeat one source, right or wrong: "
+        said = f"{suspected.sum()} of {ballots.heard.sum()} workers seem to repeat one source, right or wrong: "
         said += _said(rival, names[_COPIED], apart)
         held_out = dict(zip(names, apart.means, strict=True))
         return Choice(_COPIED, held_out, apart.answers, Reason("some-copy", said))
