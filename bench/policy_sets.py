@@ -4,7 +4,7 @@ Accuracies are means of seeds with the half-width of a 95 % interval (Student's 
 line of a table is the paired difference between `information` and the published policy that is best on average over
 the budgets. Seeds see orders of arrival of their own: `--draw` takes others. Names limit it to those public sets or
 invented crowds; `--choose` lets policies pick workers; `--stopping` asks how many labels a job with a requirement
-needs instead.
+needs instead; `--known` what the best workers of every item would tell if all skills were known.
 """
 
 import argparse
@@ -31,6 +31,7 @@ PUBLISHED: dict[Workers, tuple[str, ...]] = {
     "choose": ("opt-kg", "cvar-kg", "label-uncertainty", "requallo", "round-robin"),
 }
 REACHED = 0.97
+NEWCOMER = (4.0, 1.0)  # answers, right and wrong, that a worker is credited with
 _PLAIN = Recipe(items=300, workers=40, answers_per_item=20)
 INVENTED = {
     "plain": _PLAIN,
@@ -120,6 +121,26 @@ def with_stops(policy: str, crowd: Recorded, workers: Workers) -> Rules:
     return rules.model_copy(update=stops) if policy in {"information", "opt-kg"} else rules
 
 
+def known(name: str, crowd: Recorded) -> None:
+    """What those tell who are right most often, the same number for every item, by the odds of their true accuracy.
+
+    Of a worker's accuracy the item in question is left out.
+    """
+    right = (crowd.label == crowd.truth[crowd.item]).astype(np.float64)
+    answers, correct = (np.bincount(crowd.worker, of, len(crowd.workers)) for of in (np.ones_like(right), right))
+    hit = (correct[crowd.worker] - right + NEWCOMER[0]) / (answers[crowd.worker] - 1 + sum(NEWCOMER))
+    order = np.lexsort((-hit, crowd.item))
+    rank = np.empty_like(order)
+    rank[order] = np.arange(len(order)) - np.searchsorted(crowd.item[order], crowd.item[order])
+    print(f"{name}: accuracy by the best workers of every item, their accuracies known")
+    for most in (1, 2, 3, 4, 5, rank.max() + 1):
+        asked, odds = rank < most, np.zeros((len(crowd.items), len(crowd.labels)))
+        np.add.at(
+            odds, (crowd.item[asked], crowd.label[asked]), np.log(hit / (1 - hit) * (len(crowd.labels) - 1))[asked]
+        )
+        print(f"{most:3} labels per item: {crowd.accuracy(odds):.3f}")
+
+
 def reached(accuracy: np.ndarray, labels: np.ndarray, goal: float) -> float:
     """The fewest labels per item with that accuracy, on straight lines between looks; inf where it is not reached."""
     there = np.flatnonzero(accuracy >= goal)
@@ -144,12 +165,16 @@ def main() -> None:
     )
     parser.add_argument("--choose", action="store_true")
     parser.add_argument("--stopping", action="store_true")
+    parser.add_argument("--known", action="store_true")
     chosen = parser.parse_args()
     for name in chosen.names or ("rte", "temp"):
         if name not in INVENTED and not (chosen.sets / name).exists():
             print(f"the public set {name} is not at {chosen.sets}: nothing to measure")
             continue
         crowd = crowd_of(name, chosen.sets, chosen.draw)
+        if chosen.known:
+            known(name, crowd)
+            continue
         (stopping if chosen.stopping else compare)(name, crowd, "choose" if chosen.choose else "pull", chosen.seeds)
 
 
