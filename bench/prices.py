@@ -7,13 +7,13 @@ source errs independently; in the second part a fifth of the items is hard, and 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 
 import numpy as np
 
 from app.lab.campaign import Campaign, choices
 from app.lab.crowd import Crowd, skilled, truths
-from app.lab.curves import Curve, of_several_runs, saving
+from app.lab.curves import Curve, of_resampled_runs, of_several_runs, saving
 from app.lab.streams import Outcome, outcome
 from app.policy.belief import Array, IntArray
 from app.policy.requirements import Posterior
@@ -21,7 +21,7 @@ from app.policy.rules import Rules
 from app.policy.shares import NOBODY
 from app.policy.worker_choice import Pair
 
-SEEDS, ITEMS = (1, 2, 3, 4, 5), 300
+SEEDS, ITEMS = range(1, 11), 300
 POSTERIORS = (0.95, 0.98, 0.99)
 PRICES = {"model": 0.001, "crowd": 0.05, "expert": 2.0}
 RATES = {"model": 0.85, "expert": 0.97}  # how often they are right
@@ -93,10 +93,15 @@ def one_label(name: str, seed: int, items: int = ITEMS) -> Outcome:
     return Outcome(PRICES[name], float((said != crowd.truth).mean()))
 
 
-def saved_per_seed(mix: Sequence[Sequence[Outcome]], alone: Sequence[Sequence[Outcome]]) -> list[float]:
-    """By how much the mix is cheaper at equal error, with each seed; both hold a row of outcomes per posterior."""
-    pairs = zip(zip(*mix, strict=True), zip(*alone, strict=True), strict=True)
-    return [float(saving(Curve.of(one), Curve.of(other)).mean()) for one, other in pairs]
+def saved(mix: Sequence[Sequence[Outcome]], alone: Sequence[Sequence[Outcome]]) -> tuple[float, float, float]:
+    """By what share the mix is cheaper at equal error, and its 95 % interval; of each, a row of seeds per posterior."""
+    both = [np.array([[astuple(each) for each in row] for row in rows]) for rows in (mix, alone)]
+
+    def less(chosen: IntArray) -> float:
+        curves = (Curve.of([Outcome(*each) for each in outcomes[:, chosen].mean(axis=1)]) for outcomes in both)
+        return float(saving(*curves).mean())
+
+    return of_resampled_runs(less, len(SEEDS))
 
 
 def show(name: str, posterior: object, outcomes: Sequence[Outcome], asked: str = "") -> None:
@@ -121,11 +126,11 @@ def main() -> None:
     for name in RATES:
         show(f"{name} alone, one label", "none", [one_label(name, seed) for seed in SEEDS])
     mix, alone = ([found[names, posterior] for posterior in POSTERIORS] for names in (MIX, ("crowd",)))
-    saved, give = of_several_runs(saved_per_seed(mix, alone))
-    print(f"the mix costs {saved:.0%} ±{give:.0%} less than the crowd alone at equal error")
+    less, low, high = saved(mix, alone)
+    print(f"the mix costs {less:.0%} ({low:.0%} to {high:.0%}) less than the crowd alone at equal error")
     print(f"\na fifth of the items is hard: model and crowd are right with {ON_HARD_ITEMS} there, the expert with 0.97")
     for limit in (None, 6):
-        bills = [run(MIX, 0.98, seed, hard=0.2, max_labels=limit) for seed in SEEDS[:3]]
+        bills = [run(MIX, 0.98, seed, hard=0.2, max_labels=limit) for seed in SEEDS]
         limited = "" if limit is None else f", max_labels {limit}"
         show(f"mix{limited}", 0.98, [bill.outcome for bill in bills], per_item(bills))
         show(f"mix{limited}, then expert", 0.98, [then_expert(bill, 1) for bill in bills])

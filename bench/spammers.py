@@ -18,7 +18,7 @@ import numpy as np
 
 from app.lab.campaign import Campaign, choices, visits
 from app.lab.crowd import Crowd, guessers, skilled, truths
-from app.lab.curves import Curve
+from app.lab.curves import Curve, of_resampled_runs
 from app.lab.streams import Outcome
 from app.policy.aggregation.ballots import UNKNOWN
 from app.policy.belief import Facts, IntArray
@@ -90,8 +90,7 @@ def honest_runs(setting: Setting, seed: int, items: int = ITEMS, workers: int = 
 
 
 def dearer(found: list[Found], honest: list[list[Outcome]]) -> tuple[float, float, float]:
-    """By what share guessers make it dearer at the same error, and its 95 % interval: seeds are drawn with return."""
-    rng, seeds = np.random.default_rng(0), np.arange(len(found))
+    """By what share guessers make it dearer at the same error, and its 95 % interval."""
     guessed = np.array([astuple(each.outcome) for each in found])  # (seeds, 2)
     clean = np.array([[astuple(each) for each in run] for run in honest])  # (seeds, posteriors, 2)
 
@@ -100,8 +99,7 @@ def dearer(found: list[Found], honest: list[list[Outcome]]) -> tuple[float, floa
         curve = Curve.of([Outcome(*each) for each in clean[chosen].mean(axis=0)])
         return float(cost / curve.cost_at([error])[0] - 1)
 
-    low, high = np.quantile([more(rng.choice(seeds, len(seeds))) for _ in range(2000)], [0.025, 0.975])
-    return more(seeds), low, high
+    return of_resampled_runs(more, len(found))
 
 
 def main() -> None:
