@@ -17,12 +17,14 @@ Sort = Literal[
     "agreement",
     "seconds",
     "price",
+    "copies",
     "-name",
     "-skill",
     "-answers",
     "-agreement",
     "-seconds",
     "-price",
+    "-copies",
 ]
 SortedBy = Annotated[
     Sort, Query(description="A leading minus turns it round. Names decide between equals; unknown values come last")

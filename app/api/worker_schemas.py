@@ -105,6 +105,15 @@ class WorkerOut(BaseModel):
     median_seconds: Annotated[
         float | None, Field(ge=0, description="From lease to answer, over the last 25; null without any")
     ]
+    copies: Annotated[
+        float | None,
+        Field(
+            ge=0,
+            le=1,
+            description="How likely the worker repeats one source together with others, as of the last refit; null "
+            "unless the job's worker model in force is `copied`",
+        ),
+    ]
     price: AmountOut
     tier: Annotated[str | None, Field(description="null unless the job's worker model is `tiers`")]
     registered: Annotated[bool, Field(description="Named by a requester, not only seen at work")]

@@ -194,6 +194,7 @@ def _shown(profile: Profile) -> WorkerOut:
             accuracy=row.gold_right / row.gold_asked if row.gold_asked else None,
         ),
         median_seconds=row.median_seconds,
+        copies=row.copies,
         price=row.price,
         tier=profile.tier,
         registered=row.registered,

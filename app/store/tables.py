@@ -187,6 +187,7 @@ worker = Table(
     Column("registered", Boolean, nullable=False, server_default=false()),  # may be chosen without asking
     Column("tier", Text),
     Column("accuracy", Double),  # what the skill amounts to; null: the model tells nothing of workers
+    Column("copies", Double),  # how likely the worker repeats a source; null: the last fit suspects nobody
     Column("carried", ARRAY(Double)),  # the skill that was brought from another job
     # Kept in step by those who record answers, so that nobody counts rows.
     Column("answers", BigInteger, nullable=False, server_default=ZERO),

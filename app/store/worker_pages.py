@@ -25,6 +25,7 @@ class SortKey(StrEnum):
     AGREEMENT = "agreement"
     SECONDS = "seconds"
     PRICE = "price"
+    COPIES = "copies"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,6 +46,7 @@ class WorkerRow:
     status: WorkerStatus
     block: Mapping[str, Any] | None
     recount: bool
+    copies: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,10 +70,11 @@ _VALUES = {
     SortKey.AGREEMENT: ("agreed::double precision / nullif(decided, 0)::double precision", "double precision"),
     SortKey.SECONDS: (_MEDIAN, "double precision"),
     SortKey.PRICE: ("price", "numeric"),
+    SortKey.COPIES: ("copies", "double precision"),
 }
 _COLUMNS = f"""
     worker, skill, price, registered, tier, answers, decided, agreed, gold_asked, gold_right,
-    {_MEDIAN} AS median_seconds, status, block, recount"""
+    {_MEDIAN} AS median_seconds, status, block, recount, copies"""
 _ONE = f"SELECT {_COLUMNS} FROM worker WHERE job_id = $1 AND worker = $2"
 _PAGE = f"""
     SELECT {_COLUMNS}, place FROM (SELECT *, {{value}} AS place FROM worker WHERE job_id = $1) AS worker

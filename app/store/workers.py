@@ -45,10 +45,11 @@ _MOST_PROMISING = f"""
     SELECT {_COLUMNS} FROM worker WHERE job_id = $1 AND registered AND status = 'active' AND worker <> ALL ($2::text[])
     ORDER BY promise DESC, worker LIMIT {{most}}"""
 _REPLACE = """
-    UPDATE worker w SET skill = sent.skill::double precision[], accuracy = sent.accuracy
-    FROM unnest($2::text[], $3::text[], $4::double precision[]) AS sent (worker, skill, accuracy)
+    UPDATE worker w SET skill = sent.skill::double precision[], accuracy = sent.accuracy, copies = sent.copies
+    FROM unnest($2::text[], $3::text[], $4::double precision[], $5::double precision[])
+         AS sent (worker, skill, accuracy, copies)
     WHERE w.job_id = $1 AND w.worker = sent.worker"""
-_FORGET = "UPDATE worker SET skill = NULL, accuracy = NULL WHERE job_id = $1 AND skill IS NOT NULL"
+_FORGET = "UPDATE worker SET skill = NULL, accuracy = NULL, copies = NULL WHERE job_id = $1 AND skill IS NOT NULL"
 _CARRY = """
     INSERT INTO worker (job_id, worker, skill, carried, accuracy, tier)
     SELECT $2, worker, skill, skill, accuracy, tier FROM worker WHERE job_id = $1 AND skill IS NOT NULL"""
@@ -87,12 +88,20 @@ async def most_promising(
     return {row["worker"]: _worker(row) for row in rows}
 
 
-async def replace_skills(
-    connection: AsyncConnection, job_id: UUID, known: Sequence[tuple[str, Sequence[float], float | None]]
-) -> None:
-    """Write the skill and the accuracy of workers who are known, by name."""
-    names, skills, accuracies = zip(*known, strict=True) if known else ((), (), ())
-    await fetch(connection, _REPLACE, job_id, list(names), [array_text(skill) for skill in skills], list(accuracies))
+@dataclass(frozen=True, slots=True)
+class Fitted:
+    """What a fit has found out about a worker."""
+
+    worker: str
+    skill: Sequence[float]
+    accuracy: float | None
+    copies: float | None  # how likely the worker repeats a source
+
+
+async def replace_skills(connection: AsyncConnection, job_id: UUID, found: Sequence[Fitted]) -> None:
+    """Write what was found out about workers who are known."""
+    names, accuracies, copies = columns_of(found, "worker", "accuracy", "copies")
+    await fetch(connection, _REPLACE, job_id, names, [array_text(one.skill) for one in found], accuracies, copies)
 
 
 async def forget_skills(connection: AsyncConnection, job_id: UUID) -> None:

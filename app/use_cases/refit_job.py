@@ -23,7 +23,7 @@ from app.store.answers import Vote, votes_on_items_since, votes_since
 from app.store.history import History, ballots_of, read_history
 from app.store.jobs import Job, load_job, lock_job, save_ledger, save_stage
 from app.store.standings import Place, places_of, versions_of
-from app.store.workers import forget_skills, load_workers, replace_skills
+from app.store.workers import Fitted, forget_skills, load_workers, replace_skills
 from app.use_cases.clock import Clock
 from app.use_cases.judge_again import Change, changes_of, write_changes
 from app.use_cases.skills import accuracies
@@ -105,6 +105,8 @@ class _Draft:
         self.facts = _facts(self.history)
         self.votes, self.evidence = refitted.state.votes.copy(), np.array(refitted.state.evidence)
         self.skills: dict[str, Array] = dict(zip(self.history.crowd, refitted.skill, strict=False))
+        copies = [] if refitted.copies is None else refitted.copies.tolist()
+        self.copies = {name: one for name, one in zip(self.history.crowd, copies, strict=False) if not np.isnan(one)}
         self.newcomer = self.engine.newcomer()
 
     @property
@@ -196,8 +198,9 @@ async def _take_over(connection: AsyncConnection, draft: _Draft) -> Job:
                 await forget_skills(connection, job.job_id)
             some = list(draft.skills) if moves else names[start : start + _WORKERS]
             skills = {name: draft.skills[name].tolist() for name in some if draft.skills[name].size}
-            known = zip(skills, skills.values(), accuracies(job, list(skills.values())), strict=True)
-            await replace_skills(connection, job.job_id, list(known))
+            known = zip(skills.items(), accuracies(job, list(skills.values())), strict=True)
+            fitted = [Fitted(name, skill, accuracy, draft.copies.get(name)) for (name, skill), accuracy in known]
+            await replace_skills(connection, job.job_id, fitted)
             await save_ledger(connection, job)
             await save_stage(connection, job)
     return job

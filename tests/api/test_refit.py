@@ -199,6 +199,9 @@ async def test_a_refit_finds_out_who_copies(new_job):
     workers = (await job.http.get(f"{job.path}/workers")).json()["workers"]
     skill = {one["worker"]: one["skill"]["estimate"] for one in workers}
     assert max(skill[worker] for worker in "abcde") < min(skill[worker] for worker in "fghij")
+    suspects = (await job.http.get(f"{job.path}/workers", params={"sort": "-copies", "limit": 5})).json()["workers"]
+    assert {one["worker"] for one in suspects if one["copies"] > 0.9} == set("abcde")
+    assert all(one["copies"] < 0.1 for one in workers if one["worker"] in "fghij")
 
 
 async def test_an_unknown_operation_is_a_404(new_job):

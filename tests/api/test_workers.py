@@ -16,6 +16,7 @@ FRESH = {
     "agreement": None,
     "gold": {"asked": 0, "right": 0, "accuracy": None},
     "median_seconds": None,
+    "copies": None,
     "price": "1",
     "tier": None,
     "registered": True,
@@ -112,6 +113,7 @@ VALUES = {
     "agreement": lambda one: one["agreement"],
     "seconds": lambda one: one["median_seconds"],
     "price": lambda one: float(one["price"]),
+    "copies": lambda one: one["copies"],
 }
 
 

@@ -29,6 +29,7 @@ class Refitted:
     skill: Array  # (workers, parameters)
     iterations: int
     converged: bool
+    copies: Array | None = None  # (workers,) how likely each repeats a source; NaN of whom nothing is heard
 
 
 @dataclass(frozen=True)

@@ -43,7 +43,8 @@ class Copied(ErrorRate):
         camps = self._camps(ballots, facts, prior, plain, _MOST_ITERATIONS)
         evidence = normalised(np.log(np.maximum(camps.truth.T, _LEAST)))
         found = prior + self.expected_counts(np.exp(evidence), ballots)
-        return Refitted(State(ballots.votes(), evidence), found, camps.iterations, converged=camps.converged)
+        copies = np.where(ballots.heard, camps.copies, np.nan)
+        return Refitted(State(ballots.votes(), evidence), found, camps.iterations, camps.converged, copies)
 
     def foretold(self, rest: Ballots, out: Ballots, facts: Facts, prior: Array) -> Array:
         """Of a worker's own knowledge, or of the source: (1 - phi) sum_t p_t P(l | t) + phi sum_s p_s P(l | s)."""
