@@ -132,6 +132,21 @@ def test_an_item_is_what_enumeration_makes_of_it(data, classes):
         np.testing.assert_allclose(is_said[a], rest[:, label[a]].sum(), rtol=1e-5, atol=1e-9)
 
 
+@pytest.mark.parametrize("classes", [2, 3])
+def test_an_item_with_very_many_answers_is_no_exception(classes):
+    """Four hundred say the same, and each may know or copy: so the source is right, to hundreds of digits."""
+    many = 400
+    ballots = Ballots.of(np.zeros(many, int), np.arange(many), np.zeros(many, int), items=1, classes=classes)
+    level, chance = (
+        np.full((classes, 1), -np.log(classes)),
+        _Chance.of(np.full(many, 0.98), np.full(many, 0.5), classes),
+    )
+    items = _Items.of(ballots, level, 0.5, chance)
+    assert items.both[0] == pytest.approx(1)
+    elsewhere = many * np.log((0.98 + 0.02 / (classes - 1)) / 2 / 0.98) - np.log(classes - 1)
+    assert np.log(items.source[1:, 0]) == pytest.approx(elsewhere, rel=1e-9)
+
+
 def test_the_same_answers_in_another_order_say_the_same():
     """A fit looks at the answers, not at when they came."""
     ballots, _ = of(COPIERS, 1)

@@ -10,7 +10,6 @@ from app.policy.aggregation.ballots import Ballots, sum_by
 from app.policy.belief import Array, Mask
 from app.policy.shares import Index
 from app.policy.workers.latent_truth import without
-from app.policy.workers.moments import sum_of_others
 from app.policy.workers.skill_rows import expected
 
 FAITH = 0.98  # how often a copier says what the source says
@@ -149,6 +148,8 @@ def _by_worker(ballots: Ballots, right: Array) -> Array:
 
 
 def _log_of_others(logarithms: Array) -> Array:
-    """The logarithm of the sum over the other classes, class by class; (classes, items)."""
-    top = reduce(np.maximum, logarithms)
-    return np.asarray(top + np.log(np.maximum(sum_of_others(np.exp(logarithms - top).T).T, _LEAST)))
+    """The logarithm of the sum over the other classes, class by class, however far apart they are; (classes, items)."""
+    others = np.full_like(logarithms, -np.inf)
+    others[1:] = np.logaddexp.accumulate(logarithms[:-1], axis=0)
+    others[:-1] = np.logaddexp(others[:-1], np.logaddexp.accumulate(logarithms[:0:-1], axis=0)[::-1])
+    return others
