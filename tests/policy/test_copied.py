@@ -10,9 +10,11 @@ from hypothesis import strategies as st
 from app.lab.invented import Recipe, Spread, invented
 from app.policy.aggregation import Ballots
 from app.policy.belief import Facts
-from app.policy.workers import Auto
+from app.policy.workers import Auto, Confusion
+from app.policy.workers.auto import _part
 from app.policy.workers.camps import FAITH, _Chance, _Items
 from app.policy.workers.copied import Copied
+from app.policy.workers.held_out import folds
 
 COPIERS = Recipe(items=300, workers=40, answers_per_item=4, copiers=0.5)
 
@@ -54,6 +56,33 @@ def test_copiers_are_found_and_not_believed(seed, classes):
     assert max(choice.held_out, key=choice.held_out.__getitem__) == "copied"
     assert right(fitted(Copied(), ballots), truth) > max(majority, right(fitted(Auto(), ballots), truth)) + 0.02
     assert chosen(ballots, stage=2).stage == 2
+
+
+def test_matrices_compete_with_all_that_is_known_of_workers():
+    """A job in its second stage has a matrix of each worker from elsewhere: by those, not by their mean accuracy."""
+    ballots, _ = of(COPIERS, 1)
+    prior = np.tile([30.0, 1.0, 10.0, 10.0], (ballots.workers, 1))
+    facts = Facts.plain(ballots.items)
+    choice = Auto().choose(ballots, facts, prior, stage=1)
+    held = folds(len(ballots.item), facts.seed)
+    scores = [Confusion().foretold(ballots.only(~fold), ballots.only(fold), facts, prior) for fold in held]
+    assert choice.stage == 2
+    assert choice.held_out["two-coin"] == pytest.approx(np.concatenate(scores).mean())
+
+
+def test_who_falls_back_is_told_why():
+    """That nobody copies any more is said first, then which of the others stays."""
+    choice = chosen(of(Recipe(**{**vars(COPIERS), "copiers": 0.0}), 1)[0], stage=2)
+    assert choice.stage == 0
+    assert choice.reason.message.startswith("nobody is found any more to repeat one source; two-coin foretells")
+
+
+def test_one_item_with_all_answers_is_no_reason_to_fail():
+    """Of very many answers those on a part of the items are looked at; with this seed, on none."""
+    many = 300_000
+    ballots = Ballots.of(np.zeros(many, int), np.arange(many), np.arange(many) % 2, items=1, classes=2)
+    assert not len(_part(ballots, seed=1).item)
+    assert chosen(ballots, seed=1).stage == 0
 
 
 CROWDS = {
