@@ -166,7 +166,7 @@ class Job:
         return self.engine.prospect(self._rows.all(), self.facts).now.posterior
 
     def value(self, item: IntArray, worker: IntArray) -> Array:
-        """What an answer of worker[i] on item[i] is worth per cost: `Appraisal.grid` for a list of pairs."""
+        """What an answer of worker[i] on item[i] is worth per cost, the worker's price included."""
         facts = self.facts.rows(item)
         dearer = replace(facts, cost=facts.cost * self.price[worker])
         return self.engine.worth(self.state(item), dearer, self.skill[worker])
