@@ -10,7 +10,7 @@ import numpy.typing as npt
 from app.policy.aggregation.ballots import UNKNOWN, Ballots
 from app.policy.belief import Array, Belief, Facts, Mask, State
 from app.policy.shares import Index
-from app.policy.workers.base import Refitted, SkillPrior, one_more_vote, with_gold
+from app.policy.workers.base import Refitted, one_more_vote, with_gold
 from app.policy.workers.skill_rows import SkillRows, expected
 
 _LEAST_PRIOR = 1e-6  # a prior of exactly 0 could never be corrected by any number of answers
@@ -45,7 +45,6 @@ class LatentTruth(SkillRows):
 
     fits_skills: ClassVar[bool] = True
     shares_held: ClassVar[float] = np.inf  # pseudo-items per item that hold the shares of classes level
-    prior: SkillPrior = (4.0, 1.0)
 
     @abstractmethod
     def fitting(self, chance: Array, worker: Index, label: Index, classes: int) -> Array:

@@ -37,15 +37,6 @@ class OneCoin(DividedOpinions):
 
     kind: Literal["one-coin"] = "one-coin"
 
-    def newcomer(self, classes: int) -> Array:  # noqa: ARG002  one accuracy for all classes
-        return np.array(self.prior)
-
-    def dirichlets(self, skill: Array) -> Array:
-        return skill[:, None, :]
-
-    def packed(self, dirichlets: Array) -> Array:
-        return dirichlets[:, 0]
-
     def start(self, facts: Facts, classes: int) -> State:
         alpha = first_parameters(facts, classes, self.prior_weight)
         return State(np.zeros_like(alpha), alpha)

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from app.policy.belief import Array, Belief, Facts, Mask, State
-from app.policy.workers.base import SkillPrior, one_more_vote
+from app.policy.workers.base import one_more_vote
 from app.policy.workers.counted_votes import PriorWeight, prior_votes
 from app.policy.workers.skill_rows import SkillRows
 
@@ -43,17 +43,7 @@ class Weighted(SkillRows):
 
     kind: Literal["weighted"] = "weighted"
     scores_finished_items: ClassVar[bool] = True
-    prior: SkillPrior = (4.0, 1.0)
     prior_weight: PriorWeight = 2.0
-
-    def newcomer(self, classes: int) -> Array:  # noqa: ARG002  one reliability for all classes
-        return np.array(self.prior)
-
-    def dirichlets(self, skill: Array) -> Array:
-        return skill[:, None, :]
-
-    def packed(self, dirichlets: Array) -> Array:
-        return dirichlets[:, 0]
 
     def start(self, facts: Facts, classes: int) -> State:
         items = len(facts.cost)
