@@ -138,11 +138,10 @@ def test_items_with_few_ballots_stand_beside_items_with_many():
     assert again.evidence.shape == (1, 6)
 
 
-def test_the_worst_next_worker_is_the_one_closest_to_guessing():
-    """Closest to 1/2 from either side, and skill moves when items finish."""
-    skill = np.array([[9.0, 1.0], [2.0, 3.0], [1.0, 9.0]])
-    assert Weighted().least_reliable(skill).tolist() == [2.0, 3.0]
-    assert Weighted().score(skill[:1], np.array([False])).tolist() == [[9.0, 2.0]]
+def test_a_weight_moves_when_items_finish():
+    """One more of either kind."""
+    record = np.array([[9.0, 1.0], [2.0, 3.0]])
+    assert Weighted().score(record, np.array([False, True])).tolist() == [[9.0, 2.0], [3.0, 3.0]]
 
 
 def test_the_first_answer_on_a_fresh_item_teaches_nothing_about_its_worker():

@@ -26,8 +26,8 @@ class Weighted(SkillRows):
     A reliability below 1/2 needs no flipping of signs: the likelihood is the same.
 
     The evidence is the ballots (label, theta), side by side, padded with NaN. A skill is (right, wrong) pseudo-counts,
-    theta = right / (right + wrong), which grow when items finish (`score`), not at the vote. Nobody named answers
-    next: a newcomer does; `least_reliable` finds the paper's worst case among workers seen.
+    theta = right / (right + wrong), which grow when items finish (`score`), not at the vote. Where nobody is named who
+    answers next, a newcomer does; the paper takes the worst worker seen.
 
     More than two classes: the strongest class is compared with each other one by its ballots for either. A worker
     who is right with theta and spreads errors evenly over K - 1 classes is right with theta / (theta + (1 - theta) /
@@ -71,10 +71,6 @@ class Weighted(SkillRows):
 
     def score(self, skill: Array, agreed: Mask) -> Array:
         return skill + np.stack([agreed, ~agreed], axis=1)
-
-    def least_reliable(self, skill: Array) -> Array:
-        """The skill closest to guessing among those of `skill`, shape (parameters,): the paper's worst next worker."""
-        return np.asarray(skill[np.abs(self.accuracy(skill) - 0.5).argmin()])
 
 
 def weighted_counts(state: State) -> Array:
