@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from app.lab.invented import Recipe, Spread, invented
 from app.policy.aggregation import Ballots
 from app.policy.belief import Facts
-from app.policy.workers import Auto, Confusion
+from app.policy.workers import Auto, Confusion, camps
 from app.policy.workers.auto import _part
 from app.policy.workers.camps import FAITH, _Chance, _Items
 from app.policy.workers.copied import Copied
@@ -159,6 +159,44 @@ def test_an_item_is_what_enumeration_makes_of_it(data, classes):
         rest = table([other for other in range(answers) if other != a])
         np.testing.assert_allclose(is_true[a], rest[label[a]].sum(), rtol=1e-5, atol=1e-9)
         np.testing.assert_allclose(is_said[a], rest[:, label[a]].sum(), rtol=1e-5, atol=1e-9)
+
+
+def enumerated(ballots, before, hit, share, agreed):
+    """P(worker copies), P(truth) and the mean P(t = s), over all truths, sources and camps of a small job."""
+    classes, items = before.shape
+    mass, copies, truth, same = 0.0, np.zeros(ballots.workers), np.zeros((classes, items)), 0.0
+    for true in product(range(classes), repeat=items):
+        for said in product(range(classes), repeat=items):
+            for camp in product((0, 1), repeat=ballots.workers):
+                chance = np.exp(before[list(true), range(items)].sum())
+                chance *= np.prod(np.where(np.equal(true, said), agreed, (1 - agreed) / (classes - 1)))
+                chance *= np.prod(np.where(camp, share, 1 - share))
+                copying = np.array(camp)[ballots.worker] == 1
+                meant = np.where(copying, np.array(said)[ballots.item], np.array(true)[ballots.item])
+                rate = np.where(copying, FAITH, hit[ballots.worker])
+                chance *= np.prod(np.where(ballots.label == meant, rate, (1 - rate) / (classes - 1)))
+                mass, copies = mass + chance, copies + chance * np.array(camp)
+                same += chance * np.mean(np.equal(true, said))
+                truth[list(true), range(items)] += chance
+    return copies / mass, truth / mass, same / mass
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_where_answers_form_a_tree_beliefs_are_exact(classes, monkeypatch):
+    """Two items that share one of three workers, whose knowledge is known: by enumeration, shares as they settle."""
+    monkeypatch.setattr(camps, "_STANDSTILL", 1e-12)
+    ballots = Ballots.of([0, 0, 1, 1], [0, 1, 1, 2], [0, 1, 0, 0], classes=classes)
+    before = np.log(np.random.default_rng(classes).dirichlet(np.ones(classes), 2)).T.copy()
+    hit = np.array([0.9, 0.7, 0.6])
+    prior = 1e12 * np.stack([hit, 1 - hit], axis=1)
+    found = camps.settled(ballots, before, prior, np.array([False, True, False]), most_iterations=5000)
+    share, agreed = (found.copies.sum() + 0.2) / (3 + 1), 0.5
+    for _ in range(40):
+        copies, truth, same = enumerated(ballots, before, hit, share, agreed)
+        agreed = (1 + 2 * same) / (2 + 2)
+    assert found.converged
+    np.testing.assert_allclose(found.copies, copies, atol=1e-9)
+    np.testing.assert_allclose(found.truth, truth, atol=1e-9)
 
 
 @pytest.mark.parametrize("classes", [2, 3])
