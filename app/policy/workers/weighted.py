@@ -20,9 +20,8 @@ class Weighted(SkillRows):
 
         P = argmax prod_j (theta_j P + (1 - theta_j)(1 - P)),    a~ = P n,    b~ = (1 - P) n.
 
-    With theta_j the reliability of the worker of ballot j, P maximises prod_j (theta_j P + (1 - theta_j)(1 - P)) over
-    ballots for the class and the same with P and 1 - P exchanged over those against it, one perfect pseudo-ballot
-    each; then a~ = P n and b~ = (1 - P) n, n the ballots and pseudo-ballots together, and `belief.weights` = a~ - 1.
+    theta_j is the reliability of the worker of ballot j. The product is over all ballots, P and 1 - P exchanged for
+    those against the class, and over one perfect pseudo-ballot each; n counts them all, and `belief.weights` = a~ - 1.
     A reliability below 1/2 needs no flipping of signs: the likelihood is the same.
 
     The evidence is the ballots (label, theta), side by side, padded with NaN. A skill is (right, wrong) pseudo-counts,
