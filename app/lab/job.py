@@ -35,8 +35,8 @@ class Job:
     >>> job = Job(Engine(Rules(labels=("cat", "dog"))), Facts.plain(2), workers=3)
     >>> for worker in range(3):
     ...     job.take_one(item=0, worker=worker, label=1)
-    >>> job.verdict(0).label, job.open.tolist(), job.best_item(worker=0), job.spent
-    (1, [False, True], 1, 3.0)
+    >>> job.verdict(0).label, job.open.tolist(), job.spent
+    (1, [False, True], 3.0)
     """
 
     def __init__(
@@ -65,11 +65,6 @@ class Job:
         self._classes = len(engine.rules.labels)
         self._final: dict[int, State] = {}  # the state in which an item closed
         self._memory: dict[bytes, Judgement] = {}
-
-    @property
-    def tells_workers_apart(self) -> bool:
-        """Whose answer it would be plays a part in what it is worth."""
-        return bool(self.skill.shape[1])
 
     def take_one(self, item: int, worker: int, label: int) -> None:
         """Count one answer, pay for it, and judge the item."""
@@ -166,7 +161,7 @@ class Job:
         return self.engine.prospect(self._rows.all(), self.facts).now.posterior
 
     def value(self, item: IntArray, worker: IntArray) -> Array:
-        """What an answer of worker[i] on item[i] is worth per cost: `Appraisal.grid` for a list of pairs."""
+        """What an answer of worker[i] on item[i] is worth per cost, the worker's price included."""
         facts = self.facts.rows(item)
         dearer = replace(facts, cost=facts.cost * self.price[worker])
         return self.engine.worth(self.state(item), dearer, self.skill[worker])
@@ -186,17 +181,6 @@ class Job:
     def shortlist(self, items: IntArray, length: int) -> IntArray:
         """The first of these items in the order of the stored priorities, as the service's queue has them."""
         return items[np.lexsort((self._lot[items], -self.priority[items]))[:length]]
-
-    def best_item(self, worker: int, items: IntArray | None = None) -> int | None:
-        """The item on which this worker's answer is worth most, among these or all that are open to the worker."""
-        items = self.open_to(worker) if items is None else items
-        if not len(items):
-            return None
-        value = self.priority[items]
-        if self.tells_workers_apart:
-            value = self.value(items, np.full(len(items), worker))
-        best = items[value == value.max()]
-        return int(best[self._lot[best].argmin()])
 
     def best_worker(self, item: int, choice: UpperConfidence) -> int | None:
         """The worker with the highest index among those who have not answered the item; None where all have."""

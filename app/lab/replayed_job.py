@@ -32,6 +32,7 @@ class ReplayedJob:
         self._left: list[list[int]] = [[] for _ in range(items)]
         for position in order.tolist():
             self._left[crowd.item[position]].append(position)
+        self._some_left = np.array([bool(left) for left in self._left])  # (items,)
         self._lot = self.job.engine.tie_breaks(self.job.facts.number)
 
     def answers(self) -> Iterator[int]:
@@ -39,6 +40,7 @@ class ReplayedJob:
         job, crowd = self.job, self.crowd
         while (item := self._next()) is not None:
             position = self._left[item].pop()
+            self._some_left[item] = bool(self._left[item])
             self._taken.append(position)
             job.take_one(item, int(crowd.worker[position]), int(crowd.label[position]))
             if self.refit_at is not None and job.given >= self.refit_at:
@@ -69,15 +71,12 @@ class ReplayedJob:
 
     def _next(self) -> int | None:
         job = self.job
-        value = np.where(job.open & self._some_left(), job.priority, -np.inf)
+        value = np.where(job.open & self._some_left, job.priority, -np.inf)
         highest = value.max()
         if np.isneginf(highest):
             return None
         best = np.flatnonzero(value == highest)
         return int(best[self._lot[best].argmin()])
-
-    def _some_left(self) -> np.ndarray:
-        return np.fromiter((bool(left) for left in self._left), dtype=bool, count=len(self._left))
 
     def _ballots(self) -> Ballots:
         crowd, taken = self.crowd, np.array(self._taken)

@@ -49,6 +49,21 @@ def test_money_is_never_overspent_and_prices_count(choice):
     assert campaign.job.spent <= 30
 
 
+@pytest.mark.parametrize("model", ["anonymous", "spam-filter", "weighted", "one-coin", "confusion", "auto"])
+def test_who_comes_gets_what_is_worth_most(model):
+    """By the worker's own skill, and among equals by the place in the queue."""
+    campaign = campaign_of(items=7, shortlist=None, worker_model={"kind": model}, gold={"first_share": 0})
+    job, every = campaign.job, np.arange(7)
+    for worker in np.random.default_rng(2).permutation(np.repeat(np.arange(12), 3)).tolist():
+        engine, skill = job.engine, np.tile(job.skill[worker], (7, 1))
+        worth = engine.priority(engine.prospect(job.state(every), job.facts, skill))
+        lot = engine.tie_breaks(job.facts.number)
+        able = [i for i in range(7) if job.open[i] and i not in job.answered[worker]]
+        wanted = max(able, key=lambda i: (worth[i], job.priority[i], -lot[i]), default=None)
+        assert campaign.serve(worker) == (wanted is not None)
+        assert wanted is None or job.answered[worker][-1] == wanted
+
+
 def test_a_long_shortlist_is_exact():
     every, long = (finish(campaign_of(worker_choice={"kind": "pair"}, shortlist=length)) for length in (None, 60))
     assert every._answers == long._answers

@@ -56,21 +56,6 @@ def test_it_decides_as_the_replay_of_the_service_does(model):
     assert not job.open.any()
 
 
-@every_model
-def test_the_best_item_is_the_engines(model):
-    """The highest priority by the worker's own skill, and among equals the smallest lot of the seed."""
-    engine = Engine(rules_of(model, seed=5))
-    facts = Facts.plain(ITEMS, seed=5)
-    job = resumed(engine, facts, answers=25)
-    lot = engine.tie_breaks(facts.number)
-    for worker in range(WORKERS):
-        every = np.arange(ITEMS)
-        skill = np.tile(job.skill[worker], (ITEMS, 1))
-        priority = engine.priority(engine.prospect(job.state(every), facts, skill))
-        able = [i for i in range(ITEMS) if job.open[i] and i not in job.answered[worker]]
-        assert job.best_item(worker) == max(able, key=lambda i: (priority[i], -lot[i]))
-
-
 def resumed(engine, facts, answers):
     """A job that has got so many answers, and has three more workers who have not come yet."""
     job = Job(engine, facts, WORKERS + 3)
@@ -149,7 +134,7 @@ def test_money():
     assert job.spent == 3.0
     assert job.open_to(0).tolist() == [0, 1]
     job.take_one(1, 0, 0)
-    assert job.best_item(0) is None
+    assert job.open_to(0).tolist() == []
 
 
 def test_an_item_that_is_closed_keeps_its_verdict():

@@ -178,6 +178,15 @@ def test_budgets_and_seeds_do_not_touch_each_other():
     assert [each.labels.tolist() for each in together] == [[72.0] * 3, [24.0] * 3, [48.0] * 3]
 
 
+@pytest.mark.parametrize("part", [{}, {"spammers": {}}], ids=["side by side", "apart"])
+def test_before_the_first_answer_everything_is_a_guess(part):
+    """Also where the answers are fitted for the results, and there are none."""
+    crowd = recorded()
+    rules = Rules.model_validate({"labels": crowd.labels, "aggregation": {"kind": "dawid-skene"}, **part})
+    found = replay(crowd, rules, [0.01], runs=2)[0]
+    assert (found.labels.tolist(), found.accuracy.tolist()) == ([0, 0], [0.5, 0.5])
+
+
 def test_all_answers_are_the_most_that_can_be_had():
     crowd = recorded()
     found = replay(crowd, rules_of("round-robin", crowd.labels, "pull"), [100], runs=1)[0]

@@ -10,9 +10,11 @@ from hypothesis import strategies as st
 from app.lab.invented import Recipe, Spread, invented
 from app.policy.aggregation import Ballots
 from app.policy.belief import Facts
-from app.policy.workers import Auto
+from app.policy.workers import Auto, Confusion, camps
+from app.policy.workers.auto import _part
 from app.policy.workers.camps import FAITH, _Chance, _Items
 from app.policy.workers.copied import Copied
+from app.policy.workers.held_out import folds
 
 COPIERS = Recipe(items=300, workers=40, answers_per_item=4, copiers=0.5)
 
@@ -54,6 +56,33 @@ def test_copiers_are_found_and_not_believed(seed, classes):
     assert max(choice.held_out, key=choice.held_out.__getitem__) == "copied"
     assert right(fitted(Copied(), ballots), truth) > max(majority, right(fitted(Auto(), ballots), truth)) + 0.02
     assert chosen(ballots, stage=2).stage == 2
+
+
+def test_matrices_compete_with_all_that_is_known_of_workers():
+    """A job in its second stage has a matrix of each worker from elsewhere: by those, not by their mean accuracy."""
+    ballots, _ = of(COPIERS, 1)
+    prior = np.tile([30.0, 1.0, 10.0, 10.0], (ballots.workers, 1))
+    facts = Facts.plain(ballots.items)
+    choice = Auto().choose(ballots, facts, prior, stage=1)
+    held = folds(len(ballots.item), facts.seed)
+    scores = [Confusion().foretold(ballots.only(~fold), ballots.only(fold), facts, prior) for fold in held]
+    assert choice.stage == 2
+    assert choice.held_out["two-coin"] == pytest.approx(np.concatenate(scores).mean())
+
+
+def test_who_falls_back_is_told_why():
+    """That nobody copies any more is said first, then which of the others stays."""
+    choice = chosen(of(Recipe(**{**vars(COPIERS), "copiers": 0.0}), 1)[0], stage=2)
+    assert choice.stage == 0
+    assert choice.reason.message.startswith("nobody is found any more to repeat one source; two-coin foretells")
+
+
+def test_one_item_with_all_answers_is_no_reason_to_fail():
+    """Of very many answers those on a part of the items are looked at; with this seed, on none."""
+    many = 300_000
+    ballots = Ballots.of(np.zeros(many, int), np.arange(many), np.arange(many) % 2, items=1, classes=2)
+    assert not len(_part(ballots, seed=1).item)
+    assert chosen(ballots, seed=1).stage == 0
 
 
 CROWDS = {
@@ -130,6 +159,59 @@ def test_an_item_is_what_enumeration_makes_of_it(data, classes):
         rest = table([other for other in range(answers) if other != a])
         np.testing.assert_allclose(is_true[a], rest[label[a]].sum(), rtol=1e-5, atol=1e-9)
         np.testing.assert_allclose(is_said[a], rest[:, label[a]].sum(), rtol=1e-5, atol=1e-9)
+
+
+def enumerated(ballots, before, hit, share, agreed):
+    """P(worker copies), P(truth) and the mean P(t = s), over all truths, sources and camps of a small job."""
+    classes, items = before.shape
+    mass, copies, truth, same = 0.0, np.zeros(ballots.workers), np.zeros((classes, items)), 0.0
+    for true in product(range(classes), repeat=items):
+        for said in product(range(classes), repeat=items):
+            for camp in product((0, 1), repeat=ballots.workers):
+                chance = np.exp(before[list(true), range(items)].sum())
+                chance *= np.prod(np.where(np.equal(true, said), agreed, (1 - agreed) / (classes - 1)))
+                chance *= np.prod(np.where(camp, share, 1 - share))
+                copying = np.array(camp)[ballots.worker] == 1
+                meant = np.where(copying, np.array(said)[ballots.item], np.array(true)[ballots.item])
+                rate = np.where(copying, FAITH, hit[ballots.worker])
+                chance *= np.prod(np.where(ballots.label == meant, rate, (1 - rate) / (classes - 1)))
+                mass, copies = mass + chance, copies + chance * np.array(camp)
+                same += chance * np.mean(np.equal(true, said))
+                truth[list(true), range(items)] += chance
+    return copies / mass, truth / mass, same / mass
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_where_answers_form_a_tree_beliefs_are_exact(classes, monkeypatch):
+    """Two items that share one of three workers, whose knowledge is known: by enumeration, shares as they settle."""
+    monkeypatch.setattr(camps, "_STANDSTILL", 1e-12)
+    ballots = Ballots.of([0, 0, 1, 1], [0, 1, 1, 2], [0, 1, 0, 0], classes=classes)
+    before = np.log(np.random.default_rng(classes).dirichlet(np.ones(classes), 2)).T.copy()
+    hit = np.array([0.9, 0.7, 0.6])
+    prior = 1e12 * np.stack([hit, 1 - hit], axis=1)
+    found = camps.settled(ballots, before, prior, np.array([False, True, False]), most_iterations=5000)
+    share, agreed = (found.copies.sum() + 0.2) / (3 + 1), 0.5
+    for _ in range(40):
+        copies, truth, same = enumerated(ballots, before, hit, share, agreed)
+        agreed = (1 + 2 * same) / (2 + 2)
+    assert found.converged
+    np.testing.assert_allclose(found.copies, copies, atol=1e-9)
+    np.testing.assert_allclose(found.truth, truth, atol=1e-9)
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_an_item_with_very_many_answers_is_no_exception(classes):
+    """Four hundred say the same, and each may know or copy: so the source is right, to hundreds of digits."""
+    many = 400
+    ballots = Ballots.of(np.zeros(many, int), np.arange(many), np.zeros(many, int), items=1, classes=classes)
+    level, chance = (
+        np.full((classes, 1), -np.log(classes)),
+        _Chance.of(np.full(many, 0.98), np.full(many, 0.5), classes),
+    )
+    items = _Items.of(ballots, level, 0.5, chance)
+    assert items.both[0] == pytest.approx(1)
+    elsewhere = many * np.log((0.98 + 0.02 / (classes - 1)) / 2 / 0.98) - np.log(classes - 1)
+    assert np.log(items.source[1:, 0]) == pytest.approx(elsewhere, rel=1e-9)
 
 
 def test_the_same_answers_in_another_order_say_the_same():

@@ -4,14 +4,13 @@ import numpy as np
 import pytest
 from pydantic import TypeAdapter
 
-from app.policy.allocation import Circumstances, Information, KnowledgeGradient, OptimisticKnowledgeGradient
+from app.policy.allocation import Circumstances
 from app.policy.belief import Facts, State
+from app.policy.engine import Engine
 from app.policy.prospect import Prospect
-from app.policy.requirements import Ratio
-from app.policy.worker_choice import AnyWorkerChoice, Appraisal, Available, Candidates, Pair, Pull, UpperConfidence
-from app.policy.workers import OneCoin, SpamFilter
-
-JOB = Circumstances(Ratio())
+from app.policy.rules import Rules
+from app.policy.worker_choice import AnyWorkerChoice, Pair, Pull, Team, UpperConfidence
+from app.policy.workers import OneCoin
 
 
 def record(*pairs):
@@ -49,71 +48,70 @@ def test_the_index_finds_the_good_workers():
     assert decided[:5].sum() > 0.6 * 800
 
 
-def grid_by_hand(model, allocation, candidates, workers):
-    """Value per cost of each pair, one at a time."""
-    grid = np.empty((len(candidates.state.votes), len(workers.price)))
-    for i, w in np.ndindex(*grid.shape):
-        state = State(candidates.state.votes[[i]], candidates.state.evidence[[i]])
-        facts = Facts(candidates.facts.cost[[i]] * workers.price[w], np.zeros(1), candidates.facts.number[[i]])
-        grid[i, w] = allocation.priority(Prospect.of(model, state, facts, workers.skill[[w]]), JOB)[0]
-    return grid
-
-
 def scene():
-    """Three items, one of them dear, and four workers, one of them dear."""
+    """Three items, one of them dear, and the skills and prices of four workers, one of whom is dear."""
     state = State(np.array([[0.0, 0.0], [2.0, 1.0], [1.0, 0.0]]), np.array([[1.0, 1.0], [2.5, 1.7], [1.4, 0.9]]))
     facts = Facts(np.array([4.0, 1.0, 1.0]), np.zeros(3), np.arange(1, 4), None, 5)
-    skill = np.array([[4.0, 1.0], [9.0, 1.0], [5.0, 5.0], [30.0, 1.0]])
-    return Candidates(state, facts), Available(skill, np.array([1.0, 1.0, 0.1, 8.0]), np.arange(4))
+    return state, facts, np.array([[4.0, 1.0], [9.0, 1.0], [5.0, 5.0], [30.0, 1.0]]), np.array([1.0, 1.0, 0.1, 8.0])
 
 
-@pytest.mark.parametrize("allocation", [OptimisticKnowledgeGradient(), Information()], ids=lambda a: a.kind)
+def team_of(worth, price, agreed=0.0, decided=0.0):
+    """Workers with the best that is offered to each."""
+    worth = np.asarray(worth, dtype=float)
+    zero = np.zeros(len(worth))
+    return Team.offered(
+        agreed=zero + agreed, decided=zero + decided, price=zero + price, number=np.arange(len(worth)), worth=worth
+    )
+
+
+@pytest.mark.parametrize("allocation", ["opt-kg", "information"])
 def test_one_pass_values_every_pair(allocation):
-    """The grid is what each pair gives alone, and the chosen pair is its maximum."""
-    candidates, workers = scene()
-    chosen = Pair().choose(Appraisal(OneCoin(), allocation, JOB), candidates, workers)
-    by_hand = grid_by_hand(OneCoin(), allocation, candidates, workers)
-    assert chosen.value == pytest.approx(by_hand, abs=1e-11)
-    assert (chosen.item, chosen.worker) == np.unravel_index(by_hand.argmax(), by_hand.shape)
-    assert chosen.worker == 1  # better than a newcomer at the same price; the best one costs eight times as much
+    """Every pair is worth what it gives alone at the price of both, and the worker of the best one is asked."""
+    state, facts, skills, price = scene()
+    rules = Rules.model_validate(
+        {"labels": ["a", "b"], "worker_model": {"kind": "one-coin"}, "allocation": {"kind": allocation}}
+    )
+    worth = Engine(rules).worths(state, facts, skills)
+    by_hand = np.empty((3, 4))
+    for i, w in np.ndindex(3, 4):
+        alone = State(state.votes[[i]], state.evidence[[i]])
+        dearer = Facts(facts.cost[[i]] * price[w], np.zeros(1), facts.number[[i]])
+        prospect = Prospect.of(OneCoin(), alone, dearer, skills[[w]])
+        by_hand[i, w] = rules.allocation.priority(prospect, Circumstances(rules.bar))[0]
+    assert worth / price == pytest.approx(by_hand, abs=1e-11)
+    chosen = Pair().choose_from(team_of(worth.max(axis=0), price), seed=5, turn=1)
+    assert chosen == by_hand.max(axis=0).argmax()
+    assert chosen == 1  # better than a newcomer at the same price; the best one costs eight times as much
 
 
-def test_a_pair_that_is_not_allowed_is_not_chosen():
-    """Who has answered an item is not asked about it again; with nothing allowed there is no pair."""
-    candidates, workers = scene()
-    appraisal = Appraisal(OneCoin(), OptimisticKnowledgeGradient(), JOB)
-    best = Pair().choose(appraisal, candidates, workers)
-    allowed = np.ones((3, 4), dtype=bool)
-    allowed[best.item, best.worker] = False
-    second = Pair().choose(appraisal, candidates, workers, allowed)
-    assert (second.item, second.worker) != (best.item, best.worker)
-    assert second.value[best.item, best.worker] == -np.inf
-    assert Pair().choose(appraisal, candidates, workers, np.zeros((3, 4), dtype=bool)) is None
+@pytest.mark.parametrize("choice", [Pull(), UpperConfidence(), Pair()], ids=lambda choice: choice.kind)
+def test_nobody_is_asked_for_whom_there_is_no_item(choice):
+    """However good the record; and where there is no item for anybody, nobody is."""
+    record_of_all = {"price": 1.0, "agreed": np.array([9.0, 3.0, 0.0]), "decided": np.array([9.0, 6.0, 9.0])}
+    assert choice.choose_from(team_of([-np.inf, 0.2, -np.inf], **record_of_all), seed=1, turn=1) == 1
+    assert choice.choose_from(team_of([-np.inf] * 3, **record_of_all), seed=1, turn=1) is None
+    assert choice.choose_from(team_of([], price=1.0), seed=1, turn=1) is None
 
 
-def test_equal_pairs_are_drawn_by_the_seed():
-    """Two fresh items and two equal workers: every pair comes under some seed, and the same under the same."""
-    model = OneCoin()
-    workers = Available(np.array([[4.0, 1.0], [4.0, 1.0]]), np.ones(2), np.arange(2))
-
-    def drawn(seed):
-        facts = Facts.plain(2, seed)
-        chosen = Pair().choose(
-            Appraisal(model, OptimisticKnowledgeGradient(), JOB), Candidates(model.start(facts, 2), facts), workers
-        )
-        return chosen.item, chosen.worker
-
-    assert {drawn(seed) for seed in range(40)} == {(0, 0), (0, 1), (1, 0), (1, 1)}
-    assert drawn(7) == drawn(7)
+@pytest.mark.parametrize("choice", [UpperConfidence(), Pair()], ids=lambda choice: choice.kind)
+def test_equal_workers_are_drawn_by_the_seed_anew_with_every_turn(choice):
+    """Each comes under some seed and in some turn, and the same under the same."""
+    team = team_of([0.2, 0.1 + 0.1, 0.2], price=1.0)
+    assert {choice.choose_from(team, seed, turn=1) for seed in range(40)} == {0, 1, 2}
+    assert {choice.choose_from(team, seed=7, turn=turn) for turn in range(40)} == {0, 1, 2}
+    assert choice.choose_from(team, seed=7, turn=3) == choice.choose_from(team, seed=7, turn=3)
 
 
-def test_a_spammer_is_never_part_of_a_pair():
-    """Votes that do not count are worth nothing, so anybody else comes first."""
-    model, facts = SpamFilter(), Facts.plain(2)
-    workers = Available(np.array([[10.0, 20.0], [19.0, 20.0]]), np.array([0.01, 1.0]), np.arange(2))
-    for allocation in (OptimisticKnowledgeGradient(), KnowledgeGradient(), Information()):
-        chosen = Pair().choose(Appraisal(model, allocation, JOB), Candidates(model.start(facts, 2), facts), workers)
-        assert chosen.worker == 1
+@pytest.mark.parametrize("allocation", ["opt-kg", "kg", "information"])
+def test_a_spammer_is_not_asked_while_others_are_there(allocation):
+    """Votes that do not count are worth nothing, however cheap they are."""
+    rules = Rules.model_validate(
+        {"labels": ["a", "b"], "worker_model": {"kind": "spam-filter"}, "allocation": {"kind": allocation}}
+    )
+    engine, facts = Engine(rules), Facts.plain(2)
+    worth = engine.worths(engine.initial(facts), facts, np.array([[10.0, 20.0], [19.0, 20.0]])).max(axis=0)
+    assert worth[0] == pytest.approx(0, abs=1e-5)  # kg tells items of equal value apart by luck
+    assert Pair().choose_from(team_of(worth, price=np.array([0.01, 1.0])), seed=1, turn=1) == 1
 
 
 def test_choices_are_told_apart_by_their_kind():

@@ -74,6 +74,16 @@ class Ballots:
         """
         return replace(self, item=self.item[which], worker=self.worker[which], label=self.label[which])
 
+    def on(self, items: Mask) -> "Ballots":
+        """The answers on these items alone, shape (items,), which are numbered anew in their order.
+
+        >>> Ballots.of(item=[0, 2, 3], worker=[0, 1, 1], label=[1, 1, 0]).on(np.array([True, False, True, False])).item
+        array([0, 1])
+        """
+        place, kept = np.cumsum(items) - 1, self.only(items[self.item])
+        gold = None if self.gold is None else self.gold[items]
+        return replace(kept, item=place[kept.item], items=int(items.sum()), gold=gold)
+
     @cached_property
     def cell(self) -> Index:
         """The place of each answer in a flat (items, classes) array, shape (answers,)."""
@@ -108,10 +118,14 @@ class Ballots:
         return np.where((self.gold == UNKNOWN)[:, None], posterior, self.gold[:, None] == np.arange(self.classes))
 
     @cached_property
+    def answered(self) -> Mask:
+        """Which items have an answer, shape (items,)."""
+        return np.bincount(self.item, minlength=self.items) > 0
+
+    @cached_property
     def informed(self) -> Mask:
         """Which items have an answer or a gold label, shape (items,)."""
-        answered = np.bincount(self.item, minlength=self.items) > 0
-        return answered if self.gold is None else answered | (self.gold != UNKNOWN)
+        return self.answered if self.gold is None else self.answered | (self.gold != UNKNOWN)
 
     @cached_property
     def heard(self) -> Mask:

@@ -1,5 +1,6 @@
 """Begin with one accuracy per worker, and learn from the answers whether workers lean, or copy from one another."""
 
+from dataclasses import replace
 from typing import Annotated, ClassVar, Literal, NamedTuple
 
 import numpy as np
@@ -96,12 +97,18 @@ class Auto(ErrorRate):
         if answers < _FEWEST_ANSWERS:
             few = f"{answers} answers tell too little about workers; {_FEWEST_ANSWERS} are the fewest to compare models"
             return Choice(stage if stage == _ROWS else _PLAIN, {}, 0, Reason("too-few-answers", few))
-        plain = self.convert(prior, stage, _PLAIN, ballots.classes)
-        copying = self._copying(_part(ballots, facts.seed), facts, plain, in_force=stage == _COPIED)
+        copying = self._copying(_part(ballots, facts.seed), facts, prior, stage)
         if copying is not None:
             return copying
-        stage, prior = (_PLAIN, plain) if stage == _COPIED else (stage, prior)
-        held = folds(answers, facts.seed)
+        if stage != _COPIED:
+            return self._of_the_first_two(ballots, facts, prior, stage)
+        found = self._of_the_first_two(ballots, facts, prior, _PLAIN)  # whose skills have the same shape
+        said = f"nobody is found any more to repeat one source; {found.reason.message}"
+        return replace(found, reason=Reason(found.reason.code, said))
+
+    def _of_the_first_two(self, ballots: Ballots, facts: Facts, prior: Array, stage: int) -> Choice:
+        """Whether the other one of the first two stages foretells better by the margin."""
+        names, held = self.stages(ballots.classes), folds(len(ballots.item), facts.seed)
         apart = self._compared(ballots, facts, prior, stage, held[:1])
         if len(held) > 1 and apart.gain.mean > _PROMISING * self.margin * apart.gain.error:
             apart = self._compared(ballots, facts, prior, stage, held)
@@ -128,27 +135,29 @@ class Auto(ErrorRate):
         models = [self.acting(_ROWS, ballots.classes)] if stage else [self, _FreeShares(prior=self.prior)]
         return max((_foretold(model, ballots, facts, prior, held) for model in models), key=np.mean)
 
-    def _copying(self, ballots: Ballots, facts: Facts, prior: Array, *, in_force: bool) -> Choice | None:
+    def _copying(self, ballots: Ballots, facts: Facts, prior: Array, stage: int) -> Choice | None:
         """The third stage, where it is suspected and foretells better than all else; in force, while better at all.
 
         The error is that of sums by item: what is made of items is what the models differ in. By worker, copiers, who
         are foretold by everything, would pass for workers whom it does not fit.
         """
+        if len(ballots.item) < _FEWEST_ANSWERS:
+            return None
         model, names = Copied(prior=self.prior), self.stages(ballots.classes)
-        suspected = model.suspected(ballots, facts, prior)
+        plain, rows = (self.convert(prior, stage, each, ballots.classes) for each in (_PLAIN, _ROWS))
+        suspected = model.suspected(ballots, facts, plain)
         if not suspected.any():
             return None
         held = folds(len(ballots.item), facts.seed)
         item = np.concatenate([ballots.item[fold] for fold in held])
-        rows = self.convert(prior, _PLAIN, _ROWS, ballots.classes)
         rivals = [
-            self._scores(_PLAIN, ballots, facts, prior, held),
+            self._scores(_PLAIN, ballots, facts, plain, held),
             self._scores(_ROWS, ballots, facts, rows, held),
-            _foretold(self, ballots, facts, free_skills(prior), held),
+            _foretold(self, ballots, facts, free_skills(plain), held),
         ]
-        scores = _foretold(model, ballots, facts, prior, held)
+        scores = _foretold(model, ballots, facts, plain, held)
         gains = [gain(scores, rival, item) for rival in rivals]
-        margin = 0.0 if in_force else max(self.margin, _ACCUSING)
+        margin = 0.0 if stage == _COPIED else max(self.margin, _ACCUSING)
         closest = min(gains, key=lambda found: found.mean - margin * found.error)
         if closest.mean <= margin * closest.error:
             return None

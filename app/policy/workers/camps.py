@@ -9,8 +9,7 @@ from scipy import special
 from app.policy.aggregation.ballots import Ballots, sum_by
 from app.policy.belief import Array, Mask
 from app.policy.shares import Index
-from app.policy.workers.latent_truth import without
-from app.policy.workers.moments import sum_of_others
+from app.policy.workers.latent_truth import mean_of, without
 from app.policy.workers.skill_rows import expected
 
 FAITH = 0.98  # how often a copier says what the source says
@@ -44,9 +43,9 @@ def settled(ballots: Ballots, before: Array, prior: Array, suspected: Mask, most
 
     errors spread evenly over the other classes. In turns: P(t, s) of an item from its answers, each with phi and rho
     of its worker without this answer; phi and rho of a worker from the answers' chances under P(t, s) without them;
-    a from all items. Until P(t) and phi move by no more than 1e-4 on average.
+    a from all items that have answers. Until P(t) of those, and phi, move by no more than 1e-4 on average.
     """
-    who, heard, classes = ballots.worker, ballots.heard, ballots.classes
+    who, heard, answered, classes = ballots.worker, ballots.heard, ballots.answered, ballots.classes
     copies = np.where(suspected, _SUSPECTED, _TRUSTED)
     copying, right, agreed = copies[who], expected(prior)[who, 0], 0.5
     truth, iteration, moved = np.exp(before), 0, np.inf
@@ -63,8 +62,8 @@ def settled(ballots: Ballots, before: Array, prior: Array, suspected: Mask, most
         known = is_true * right / by_own
         skill = prior + _by_worker(ballots, known)
         right = expected(np.stack([without(skill[who, 0], known), without(skill[who, 1], 1 - known)], axis=1))[:, 0]
-        agreed = (1 + items.both[:, ballots.informed].sum()) / (2 + ballots.informed.sum())
-        moved = float(max(np.abs(items.truth - truth).mean(), np.abs(accused - copies).mean()))
+        agreed = (1 + items.both[:, answered].sum()) / (2 + answered.sum())
+        moved = max(mean_of(np.abs(items.truth - truth)[:, answered]), mean_of(np.abs(accused - copies)[heard]))
         truth, copies = items.truth, accused
         iteration += 1
     return Camps(
@@ -149,6 +148,8 @@ def _by_worker(ballots: Ballots, right: Array) -> Array:
 
 
 def _log_of_others(logarithms: Array) -> Array:
-    """The logarithm of the sum over the other classes, class by class; (classes, items)."""
-    top = reduce(np.maximum, logarithms)
-    return np.asarray(top + np.log(np.maximum(sum_of_others(np.exp(logarithms - top).T).T, _LEAST)))
+    """The logarithm of the sum over the other classes, class by class, however far apart they are; (classes, items)."""
+    others = np.full_like(logarithms, -np.inf)
+    others[1:] = np.logaddexp.accumulate(logarithms[:-1], axis=0)
+    others[:-1] = np.logaddexp(others[:-1], np.logaddexp.accumulate(logarithms[:0:-1], axis=0)[::-1])
+    return others

@@ -20,9 +20,9 @@ class Confusion(LatentTruth):
 
     An item has class probabilities p, from its own prior or uniform. Given true class j the worker answers k with
     probability pi_jk, a Dirichlet row whose parameters start with prior[0] on the diagonal and prior[1] spread
-    evenly over the other classes. After the answer k: p_j <- p_j E[pi_jk] / sum, then every row j counts one more k,
-    to the extent p_j of the new p. A skill is the matrix of parameters, row after row. Since rows change with every
-    answer, the order of the answers matters a little; in a refit it does not.
+    evenly over the other classes. After an answer every row j counts it to the extent p_j of the new p. A skill is the
+    matrix of parameters, row after row. Since rows change with every answer, the order of the answers matters a little;
+    in a refit it does not.
 
     >>> model, facts = Confusion(), Facts.plain(1)
     >>> state, _ = model.learn(model.start(facts, 2), facts, model.newcomer(2)[None], np.array([1]))

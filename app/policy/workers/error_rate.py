@@ -18,15 +18,6 @@ class ErrorRate(LatentTruth):
     2). A skill is (right, wrong), and grows by (p_l, 1 - p_l) with the answer l.
     """
 
-    def newcomer(self, classes: int) -> Array:  # noqa: ARG002  one accuracy for all classes
-        return np.array(self.prior)
-
-    def dirichlets(self, skill: Array) -> Array:
-        return skill[:, None, :]
-
-    def packed(self, dirichlets: Array) -> Array:
-        return dirichlets[:, 0]
-
     def chances(self, belief: Belief, skill: Array) -> Array:
         right, wrong = _of_one_class(expected(skill), belief.votes.shape[1])
         return np.asarray(right * belief.posterior + wrong * (1 - belief.posterior))

@@ -10,14 +10,14 @@ import numpy.typing as npt
 from app.policy.aggregation.ballots import UNKNOWN, Ballots
 from app.policy.belief import Array, Belief, Facts, Mask, State
 from app.policy.shares import Index
-from app.policy.workers.base import Refitted, SkillPrior, one_more_vote, with_gold
+from app.policy.workers.base import Refitted, one_more_vote, with_gold
 from app.policy.workers.skill_rows import SkillRows, expected
 
 _LEAST_PRIOR = 1e-6  # a prior of exactly 0 could never be corrected by any number of answers
 _IMPOSSIBLE = -1e9  # the logarithm of a chance that no number of answers ever lifts, and still a finite number
 _LEAST_COUNT = 1e-12
 _MOST_ITERATIONS = 100
-_STANDSTILL = 1e-5  # of a class's probability, on average over the items
+_STANDSTILL = 1e-5  # of a class's probability, on average over the items that have answers
 
 
 class LatentTruth(SkillRows):
@@ -31,11 +31,11 @@ class LatentTruth(SkillRows):
         log p_ic = log prior_ic + sum over answers (i, j, l) of log E P(l | c, j without this answer) + const,
         rows of j = prior of j + expected counts under p
 
-    until p moves by no more than 1e-5 on average: collapsed variational Bayes of order zero (Asuncion et al., UAI
-    2009). So the only answer of a worker tells in a fit what it tells online. The mean field with E log P (Liu, Peng
-    and Ihler, NIPS 2012) is as accurate but surer than it should be: with three answers per item on RTE (five draws)
-    and confusion matrices its log-loss is .368 for .345, and one answer of a newcomer, who is expected to be right with
-    .8, gives .86.
+    until p moves by no more than 1e-5 on average over answered items: collapsed variational Bayes of order zero
+    (Asuncion et al., UAI 2009). So the only answer of a worker tells in a fit what it tells online. The mean field with
+    E log P (Liu, Peng and Ihler, NIPS 2012) is as accurate but surer than it should be: with three answers per item on
+    RTE (five draws) and confusion matrices its log-loss is .368 for .345, and one answer of a newcomer, who is expected
+    to be right with .8, gives .86.
 
     Classes are equally common but for the items' own priors; or their shares come from Dirichlet((h n + 1) / K, ...)
     for K classes and n items with an answer, h being `shares_held`. With h = 1 the estimate is half-way between the fit
@@ -45,7 +45,6 @@ class LatentTruth(SkillRows):
 
     fits_skills: ClassVar[bool] = True
     shares_held: ClassVar[float] = np.inf  # pseudo-items per item that hold the shares of classes level
-    prior: SkillPrior = (4.0, 1.0)
 
     @abstractmethod
     def fitting(self, chance: Array, worker: Index, label: Index, classes: int) -> Array:
@@ -91,7 +90,7 @@ class LatentTruth(SkillRows):
 
     def refit(self, ballots: Ballots, facts: Facts, skill: Array, prior: Array) -> Refitted:
         facts = with_gold(facts, ballots)
-        before = self.start(facts, ballots.classes).evidence
+        before, informed = self.start(facts, ballots.classes).evidence, ballots.answered | facts.known
         told = None if facts.prior is None else np.asarray(~np.isnan(facts.prior).any(axis=1))
         evidence = normalised(before + np.log(ballots.shares() + _LEAST_PRIOR))
         iteration, moved = 0, np.inf
@@ -99,9 +98,9 @@ class LatentTruth(SkillRows):
             posterior = np.exp(evidence)
             skill = prior + self.expected_counts(posterior, ballots)
             likelihoods = self.log_likelihoods(skill, posterior, ballots)
-            shares = log_shares(posterior, ballots.informed, told, self.shares_held)
+            shares = log_shares(posterior, informed, told, self.shares_held)
             evidence = normalised(before + shares + likelihoods)
-            moved = float(np.abs(np.exp(evidence) - posterior).sum()) / max(posterior.size, 1)
+            moved = mean_of(np.abs(np.exp(evidence) - posterior)[ballots.answered])
             iteration += 1
         skill = prior + self.expected_counts(np.exp(evidence), ballots)
         return Refitted(State(ballots.votes(), evidence), skill, iteration, converged=moved <= _STANDSTILL)
@@ -136,6 +135,11 @@ def log_shares(posterior: Array, informed: Mask, told: Mask | None, held: float)
     level = (held * counted.sum() + 1) / posterior.shape[1]
     shares = np.log(np.maximum(own.sum(axis=0) - own, 0.0) + level)
     return shares if told is None else np.where(told[:, None], 0.0, shares)
+
+
+def mean_of(moves: Array) -> float:
+    """The mean of how far numbers have moved; 0 where there are none."""
+    return float(moves.sum()) / max(moves.size, 1)
 
 
 def without(counts: Array, own: Array) -> Array:

@@ -9,7 +9,7 @@ import numpy as np
 
 from app.policy.aggregation.ballots import Ballots, sum_by
 from app.policy.belief import Array, Facts
-from app.policy.workers.base import Refitted, SkillPrior, with_gold
+from app.policy.workers.base import Refitted, with_gold
 from app.policy.workers.counted_votes import PriorWeight, first_parameters
 from app.policy.workers.replayed import replayed
 from app.policy.workers.skill_rows import SkillRows
@@ -39,7 +39,6 @@ class DividedOpinions(SkillRows):
     """
 
     fits_skills: ClassVar[bool] = True
-    prior: SkillPrior = (4.0, 1.0)
     prior_weight: PriorWeight = 2.0
 
     @abstractmethod

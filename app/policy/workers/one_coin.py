@@ -18,11 +18,10 @@ class OneCoin(DividedOpinions):
 
         Pr(answer k) = rho theta_k + (1 - rho)(1 - theta_k) / (K - 1).
 
-    The worker says k with probability rho theta_k + (1 - rho)(1 - theta_k) / (K - 1): what a perfect worker would
-    say, or, with probability 1 - rho, any of the other classes alike (K = 2: Eq. 13). After the answer k the item
-    is a mixture of Dirichlet(alpha + e_j) with weights alpha_j E[rho] for j = k and alpha_j E[1 - rho] / (K - 1)
-    for the others, and the worker one of Beta(c + 1, d) and Beta(c, d + 1); both are matched by their moments. So
-    the order of the answers matters a little: only votes are the same in any order.
+    The worker says what a perfect worker would say or, with probability 1 - rho, any of the other classes alike (K = 2:
+    Eq. 13). After the answer k the item is a mixture of Dirichlet(alpha + e_j) with weights alpha_j E[rho] for j = k
+    and alpha_j E[1 - rho] / (K - 1) for the others, and the worker one of Beta(c + 1, d) and Beta(c, d + 1); both are
+    matched by their moments. So the order of the answers matters a little: only votes are the same in any order.
 
     With a = b = 1 and a newcomer's c, d = 4, 1 the item becomes Beta(15/11, 10/11), and the first answer on a fresh
     item teaches nothing about its worker:
@@ -36,15 +35,6 @@ class OneCoin(DividedOpinions):
     """
 
     kind: Literal["one-coin"] = "one-coin"
-
-    def newcomer(self, classes: int) -> Array:  # noqa: ARG002  one accuracy for all classes
-        return np.array(self.prior)
-
-    def dirichlets(self, skill: Array) -> Array:
-        return skill[:, None, :]
-
-    def packed(self, dirichlets: Array) -> Array:
-        return dirichlets[:, 0]
 
     def start(self, facts: Facts, classes: int) -> State:
         alpha = first_parameters(facts, classes, self.prior_weight)

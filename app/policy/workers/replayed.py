@@ -39,7 +39,7 @@ def replayed(model: Teller, ballots: Ballots, facts: Facts, skill: Array, start:
         item = ballots.item[answers]
         before = State(votes[item], evidence[item])
         after = model.answered(before, facts.rows(item), skill[ballots.worker[answers]], ballots.label[answers])
-        evidence = _widened(evidence, after.evidence.shape[1])
+        evidence = widened(evidence, after.evidence.shape[1])
         votes[item], evidence[item] = after.votes, after.evidence
     return State(votes, evidence)
 
@@ -54,6 +54,7 @@ def _rounds(ballots: Ballots) -> list[IntArray]:
     return np.split(by_turn, np.cumsum(np.bincount(turn))[:-1]) if len(by_turn) else []
 
 
-def _widened(evidence: Array, width: int) -> Array:
+def widened(evidence: Array, width: int) -> Array:
+    """Rows of at least this width, padded with NaN."""
     missing = width - evidence.shape[1]
     return evidence if missing <= 0 else np.pad(evidence, ((0, 0), (0, missing)), constant_values=np.nan)

@@ -1,12 +1,10 @@
 """Skills that are distributions: how often is a worker right, how sure is that, and how good could the worker be?"""
 
-from abc import abstractmethod
-
 import numpy as np
 from scipy import special
 
 from app.policy.belief import Array
-from app.policy.workers.base import WorkerModel
+from app.policy.workers.base import SkillPrior, WorkerModel
 
 _LOW, _HIGH = 0.025, 0.975
 _NEARLY_PERFECT = 0.999  # nobody is hoped to be better than this
@@ -15,17 +13,22 @@ _NEARLY_PERFECT = 0.999  # nobody is hoped to be better than this
 class SkillRows(WorkerModel):
     """Models that know a worker by independent Dirichlet rows, one per kind of question, right answers on the diagonal.
 
-    One accuracy is the single row (right, wrong). The accuracy of a worker is the mean over the rows: every kind of
-    question counts alike.
+    One accuracy is the single row (right, wrong), and the skill is that row, unless a model says otherwise. The
+    accuracy of a worker is the mean over the rows: every kind of question counts alike.
     """
 
-    @abstractmethod
+    prior: SkillPrior = (4.0, 1.0)
+
+    def newcomer(self, classes: int) -> Array:  # noqa: ARG002  one accuracy for all classes
+        return np.array(self.prior)
+
     def dirichlets(self, skill: Array) -> Array:
         """The parameters of each worker's rows, shape (workers, rows, answers); row j is right with answer j."""
+        return skill[:, None, :]
 
-    @abstractmethod
     def packed(self, dirichlets: Array) -> Array:
         """The skills that have these rows, shape (workers, parameters): the way back."""
+        return dirichlets[:, 0]
 
     def accuracy(self, skill: Array) -> Array:
         right, total = right_and_total(self.dirichlets(skill))

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from app.policy.belief import Array, Belief, Facts, Mask, State
-from app.policy.workers.base import SkillPrior, one_more_vote
+from app.policy.workers.base import one_more_vote
 from app.policy.workers.counted_votes import PriorWeight, prior_votes
 from app.policy.workers.skill_rows import SkillRows
 
@@ -20,14 +20,13 @@ class Weighted(SkillRows):
 
         P = argmax prod_j (theta_j P + (1 - theta_j)(1 - P)),    a~ = P n,    b~ = (1 - P) n.
 
-    With theta_j the reliability of the worker of ballot j, P maximises prod_j (theta_j P + (1 - theta_j)(1 - P)) over
-    ballots for the class and the same with P and 1 - P exchanged over those against it, one perfect pseudo-ballot
-    each; then a~ = P n and b~ = (1 - P) n, n the ballots and pseudo-ballots together, and `belief.weights` = a~ - 1.
+    theta_j is the reliability of the worker of ballot j. The product is over all ballots, P and 1 - P exchanged for
+    those against the class, and over one perfect pseudo-ballot each; n counts them all, and `belief.weights` = a~ - 1.
     A reliability below 1/2 needs no flipping of signs: the likelihood is the same.
 
     The evidence is the ballots (label, theta), side by side, padded with NaN. A skill is (right, wrong) pseudo-counts,
-    theta = right / (right + wrong), which grow when items finish (`score`), not at the vote. Nobody named answers
-    next: a newcomer does; `least_reliable` finds the paper's worst case among workers seen.
+    theta = right / (right + wrong), which grow when items finish (`score`), not at the vote. Where nobody is named who
+    answers next, a newcomer does; the paper takes the worst worker seen.
 
     More than two classes: the strongest class is compared with each other one by its ballots for either. A worker
     who is right with theta and spreads errors evenly over K - 1 classes is right with theta / (theta + (1 - theta) /
@@ -43,17 +42,7 @@ class Weighted(SkillRows):
 
     kind: Literal["weighted"] = "weighted"
     scores_finished_items: ClassVar[bool] = True
-    prior: SkillPrior = (4.0, 1.0)
     prior_weight: PriorWeight = 2.0
-
-    def newcomer(self, classes: int) -> Array:  # noqa: ARG002  one reliability for all classes
-        return np.array(self.prior)
-
-    def dirichlets(self, skill: Array) -> Array:
-        return skill[:, None, :]
-
-    def packed(self, dirichlets: Array) -> Array:
-        return dirichlets[:, 0]
 
     def start(self, facts: Facts, classes: int) -> State:
         items = len(facts.cost)
@@ -81,10 +70,6 @@ class Weighted(SkillRows):
 
     def score(self, skill: Array, agreed: Mask) -> Array:
         return skill + np.stack([agreed, ~agreed], axis=1)
-
-    def least_reliable(self, skill: Array) -> Array:
-        """The skill closest to guessing among those of `skill`, shape (parameters,): the paper's worst next worker."""
-        return np.asarray(skill[np.abs(self.accuracy(skill) - 0.5).argmin()])
 
 
 def weighted_counts(state: State) -> Array:
