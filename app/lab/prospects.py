@@ -36,6 +36,7 @@ def _normal(grid: Array, mean: float, spread: float) -> Array:
 
 
 _EASE_PRIORS = np.stack([_normal(_EASES, 0.0, spread) for spread in _SPREADS]).astype(np.float32)  # (spreads, eases)
+_TYPICAL_EASE = special.softmax(_ITEM_SPREAD_PRIOR).astype(np.float32) @ _EASE_PRIORS  # (eases,)
 # Sorts of workers: ability and bias; populations: mean and spread of the abilities, spread of the biases.
 _POPULATIONS = np.array(list(product(_MEANS, _SPREADS, _BIAS_SPREADS)))
 _POPULATION_PRIOR = np.repeat(
@@ -145,9 +146,10 @@ class _Gibbs:
 
     How much workers, or items, differ is drawn with what each of them is like summed out, for given each other the two
     hardly move.
-    Of workers only answers tell that can be held to another one, or to gold. A lonely answer tells but how often its
-    worker gives each label, and that as much about the items as about the worker: it is kept from telling (a cut;
-    Plummer 2015).
+    Of workers only answers tell that can be held to another one, or to gold. The first answer on an item tells but how
+    often its worker gives each label, and that as much about the items as about the worker: it is kept from telling (a
+    cut; Plummer 2015). An item with several answers counts for its workers as P(answers) / P(the first): whether it got
+    a second one may hang on who gave the first, and which.
 
     An item's truth is one of the classes that it has votes for, in the order of their first vote, or any other one:
     the last slot.
@@ -164,6 +166,9 @@ class _Gibbs:
         several = np.bincount(self._item, minlength=ballots.items) > 1
         known = np.zeros(ballots.items, dtype=bool) if ballots.gold is None else ballots.gold >= 0
         self._telling = np.flatnonzero((several | known)[self._item])
+        first = np.flatnonzero((np.diff(self._item, prepend=-1) > 0) & (several & ~known)[self._item])
+        self._first = np.zeros((ballots.workers, 2), dtype=np.float32)  # (workers, sides) of items with several answers
+        np.add.at(self._first, (self._worker[first], self._side[first]), 1)
         self._chance = self._class_priors(prior)  # (items, classes)
         self._log_prior = self._slot_priors()  # (items, slots + 1)
         self._by_item = _Groups(self._item)
@@ -175,6 +180,8 @@ class _Gibbs:
         right = np.stack([special.log_expit(able + side * lean) for side in sides])  # (sides, sorts, eases)
         wrong = np.stack([special.log_expit(-able + side * lean) for side in sides]) - np.log(ballots.classes - 1)
         self._right, self._wrong = right.astype(np.float32), wrong.astype(np.float32)  # twice as fast, and exact enough
+        named = (np.exp(self._right) + (ballots.classes - 1) * np.exp(self._wrong)) / ballots.classes
+        self._log_named = np.log(named @ _TYPICAL_EASE)  # (sides, sorts) by itself, whatever is true
         self.population = self._drawn(np.tile(_POPULATION_PRIOR, (worlds, 1)))  # (worlds,)
         typical = np.abs(self._ability - _POPULATIONS[self.population, :1]) + np.abs(self._bias)  # (worlds, sorts)
         start = typical.argmin(axis=1)  # all alike: the majority is right at first
@@ -229,6 +236,7 @@ class _Gibbs:
         counts = np.bincount((cell * eases + self.ease[:, item]).ravel(), minlength=worlds * workers * 4 * eases)
         said = np.stack([self._wrong, self._right], axis=1).transpose(0, 1, 3, 2).reshape(4 * eases, -1)
         found = counts.reshape(worlds * workers, 4 * eases).astype(np.float32) @ said  # (worlds * workers, sorts)
+        found -= np.tile(self._first @ self._log_named, (worlds, 1))
         likely = np.exp(found - found.max(axis=1, keepdims=True, initial=-np.inf))
         together = np.log(likely @ self._priors.T).reshape(worlds, workers, -1).sum(axis=1)
         self.population = self._drawn(together + _POPULATION_PRIOR)

@@ -35,6 +35,18 @@ def test_the_share_of_right_answers_is_learned_from_agreement_alone():
     assert held >= 7
 
 
+def test_asking_again_because_of_what_was_said_slanders_nobody():
+    """Nobody seems to lean to 0 because only items are asked again that were called 0."""
+    rng = np.random.default_rng(7)
+    item, workers = np.repeat(np.arange(500), 3), 10
+    worker = rng.permuted(np.tile(np.arange(workers), (500, 1)), axis=1)[:, :3].ravel()
+    label = np.where(rng.random(1500) < 0.8, (item % 2), 1 - item % 2)
+    asked = (np.arange(1500) % 3 == 0) | (label[::3] == 0)[item]
+    ballots = Ballots.of(item[asked], worker[asked], label[asked], items=500, workers=workers, classes=2)
+    worlds = worlds_of_answers(ballots, 19, None, rng)
+    assert abs(worlds.bias[:, :workers].mean()) < 0.15
+
+
 def test_good_workers_are_known_from_bad_ones():
     ballots, _, ability, _ = crowd_of(3, items=200, votes=6)
     worlds = worlds_of_answers(ballots, 19, None, np.random.default_rng(0))
