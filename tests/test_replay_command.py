@@ -153,6 +153,10 @@ def test_a_wrong_configuration_is_named(files, job, said):
         ('item,worker,label\n"a\nb",v,1\n"c,v,0\n', "line 4: the row cannot be read"),
         ("item,worker,label\n", "line 2: there is no answer in it"),
         ("", "line 1: there is no column 'item': the file has no columns at all"),
+        (
+            "a,v,1\n",
+            "line 1: there is no column 'item': the file has 'a', 'v', '1'; the first line must name the columns",
+        ),
         ("item,worker,label,item\n", "line 1: two columns are called 'item'"),
     ],
 )
@@ -168,6 +172,7 @@ def test_wrong_answers_are_told_by_line_and_column(files, answers, said):
             "item,gold\na,yes\n",
             "line 1: there is no column 'truth': the file has 'item', 'gold'; rename 'gold' to 'truth'",
         ),
+        ("item,truth\n", "line 2: there is no truth in it"),
         ("truth,item\nyes,a\nno,b\nno,a\n", "line 4, column 1 (truth): 'a' is 'yes' in line 2"),
         (
             "item,truth\nA,yes\n",
@@ -182,6 +187,43 @@ def test_wrong_answers_are_told_by_line_and_column(files, answers, said):
 def test_wrong_truth_is_told_by_line_and_column(files, truth, said):
     (files / "truth.csv").write_text(truth)
     assert f"truth.csv, {said}" in replayed(files, code=1).stderr
+
+
+def test_a_damaged_packed_file_is_told_in_a_sentence(files):
+    packed = bytearray(gzip.compress(ANSWERS.encode() * 100))
+    packed[40] ^= 0xFF
+    (files / "answers.csv").write_bytes(packed)
+    assert "answers.csv, line 1: the packed file is damaged" in replayed(files, code=1).stderr
+
+
+def test_the_first_answer_of_a_worker_counts_where_it_stands(files):
+    """A second answer neither replaces the first nor moves it to its own place in the recorded order."""
+    given = ("--policy", "round-robin", "--labels-per-item", "1,2", "--order", "recorded", "--json")
+    once = replayed(files, *given).stdout
+    (files / "answers.csv").write_text(ANSWERS + "a,v,no\nc,v,no\n")
+    twice = replayed(files, *given)
+    assert twice.stdout == once
+    assert "answers.csv: a worker's first answer on an item counts; 2 later ones are left out." in twice.stderr
+
+
+@pytest.mark.parametrize(
+    ("truth", "said"),
+    [
+        ("item,truth\na,yes\n", "2 of 3 answered items have no truth; accuracy is that of the others."),
+        (TRUTH + "d,no\n", "1 items are left out, which nobody answered."),
+        ("item,truth\na,yes\nb,no\nc,maybe\n", "nobody gave 'maybe', yet there are 3 labels with it."),
+    ],
+)
+def test_what_was_made_of_an_odd_truth_is_told_beside_the_output(files, truth, said):
+    (files / "truth.csv").write_text(truth)
+    found = replayed(files, "--policy", "round-robin", "--labels-per-item", "1", "--json")
+    assert found.stderr == f"Note: {files / 'truth.csv'}: {said}\n"
+    assert len(lines(found)) == 1
+
+
+def test_labels_that_look_alike_are_told(files):
+    (files / "answers.csv").write_text(ANSWERS.replace("a,w,yes", "a,w,Yes "))
+    assert "'Yes ' and 'yes' are taken for different labels" in replayed(files, "--seeds", "1").stderr
 
 
 def test_text_that_is_not_utf_8_is_told_by_its_line(files):
