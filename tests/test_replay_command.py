@@ -1,7 +1,9 @@
 """`suffice replay` and `suffice simulate` as a person or a program uses them."""
 
 import gzip
+import io
 import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -9,6 +11,7 @@ from click.testing import CliRunner
 
 from app.cli import main
 from app.commands import outcomes
+from app.commands.progress import progress
 
 ANSWERS = """item,worker,label
 a,v,yes
@@ -127,13 +130,42 @@ def test_a_configuration_is_run_as_it_stands(files):
     [
         ("{", "is no JSON"),
         ("[]", "must hold an object"),
-        ('{"labels": ["a", "b"]}', "its labels are a, b, those of the answers no, yes; leave them out"),
+        ('{"labels": ["a", "b"]}', "labels: 'no', 'yes' are not among its labels 'a', 'b'; leave them out to take all"),
+        ('{"alocation": {"kind": "kg"}}', "alocation: there is no such field; did you mean allocation?"),
         ('{"min_labels": 0}', "min_labels: Input should be greater than or equal to 1"),
     ],
 )
 def test_a_wrong_configuration_is_named(files, job, said):
     (files / "job.json").write_text(job)
     assert said in replayed(files, "--config", files / "job.json", code=2).stderr
+
+
+def test_a_job_as_the_service_tells_it_is_a_configuration(files):
+    """With a label that nobody gave: what no answer is known of then counts one third."""
+    job = {"name": "pets", "labels": ["yes", "no", "other"], "requirement": {"kind": "count", "labels": 2}}
+    told = job | {"id": "17", "budget": "7", "state": "done", "spent": "9", "answers": 9, "plan": {"kept": True}}
+    (files / "job.json").write_text("\ufeff" + json.dumps(told))
+    given = ("--config", files / "job.json", "--policy", "random,kg", "--labels-per-item", "0.1,3", "--json")
+    found = lines(replayed(files, *given))
+    assert [(line["policy"], line["labels"]) for line in found[::2]] == [("random", 0), ("kg", 0), ("pets", 0)]
+    assert [line["accuracy"] for line in found[::2]] == pytest.approx([1 / 3] * 3)
+    assert found[5]["labels"] == 6
+
+
+def test_the_budget_of_a_plan_holds(files):
+    """What the plan settles is not overruled by what a configuration may leave out."""
+    (files / "job.json").write_text(
+        json.dumps({"plan": {"kind": "forecast", "budget": "4", "promise": {"accuracy": 0.9}}})
+    )
+    assert lines(replayed(files, "--config", files / "job.json", "--labels-per-item", "3", "--json"))[0]["labels"] == 4
+
+
+def test_several_configurations_have_names_of_their_own(files):
+    for place in ("one", "two"):
+        (files / f"{place}.json").write_text(json.dumps({"name": "kg", "allocation": {"kind": "kg"}}))
+    given = ("--policy", "kg", "--config", files / "one.json", "--config", files / "two.json", "--labels-per-item", "1")
+    names = [line["policy"] for line in lines(replayed(files, *given, "--json"))]
+    assert names == ["kg", f"kg ({files / 'one.json'})", f"kg ({files / 'two.json'})"]
 
 
 @pytest.mark.parametrize(
@@ -256,6 +288,55 @@ def test_a_picture_is_drawn(files, name, begins):
         assert b">labels per item<" in picture
 
 
+def test_a_picture_shows_what_was_bought_and_tells_many_policies_apart(files, monkeypatch):
+    """A policy that stops is drawn where it stopped, not at a budget that it did not spend."""
+    drawn = []
+    monkeypatch.setattr(
+        outcomes, "accuracy_over_labels", lambda curves, _seeds: drawn.append(curves) or (lambda _: None)
+    )
+    asked = ("--policy", "requallo-m2", "--labels-per-item", "3,1", "--plot", files / "out.svg")
+    replayed(files, *asked)
+    assert [point.labels_per_item for point in drawn[0]["requallo-m2"]] == [2, 1]
+    monkeypatch.undo()
+    ten = "information,opt-kg,kg,cvar-kg,label-uncertainty,round-robin,random,crowdbudget,requallo,dispatch"
+    replayed(files, "--policy", ten, "--labels-per-item", "1,2", "--seeds", "1", "--plot", files / "out.svg")
+    picture = (files / "out.svg").read_text()
+    assert "(1 seed)" in picture
+    assert "stroke-dasharray" in picture
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+def test_the_bar_ends_with_its_parts_and_stands_in_nobodys_way(monkeypatch):
+    screen = Terminal()
+    monkeypatch.setattr(sys, "stdout", screen)
+    monkeypatch.setattr(sys, "stderr", screen)
+    with progress(10) as bar:
+        with bar.part("first", 5) as step:
+            step(2)
+        bar.say("a line")
+        with bar.part("second", 5):
+            pass
+    first, second = screen.getvalue().split("a line\n")
+    assert first.endswith(" 50%\r\x1b[K")
+    assert "second  [####################################]  100%" in second
+
+
+def test_what_is_done_is_shown_when_the_rest_is_interrupted(files, monkeypatch):
+    def until_interrupted(*given, whole=outcomes.replay, **named):
+        if given[1].allocation.kind == "kg":
+            raise KeyboardInterrupt
+        return whole(*given, **named)
+
+    monkeypatch.setattr(outcomes, "replay", until_interrupted)
+    found = replayed(files, "--policy", "random,kg", "--labels-per-item", "3", code=1)
+    assert found.stdout.splitlines()[1].split()[:3] == ["random", "3", "9"]
+    assert found.stderr.strip() == "Aborted!"
+
+
 def test_a_picture_that_cannot_be_is_refused_before_anything_is_run(files, monkeypatch):
     def run_though_refused(*_given, **_named):
         raise AssertionError
@@ -294,6 +375,14 @@ def test_several_crowds_differ_and_add_up():
     assert one["accuracy"] != three["accuracy"]
     graded = lines(run(*given, "--graded", "--answers-per-item", "5"))[0]
     assert graded["labels"] == 60
+
+
+def test_a_job_with_labels_of_its_own_meets_an_invented_crowd(tmp_path):
+    """Labels of an invented crowd have no meaning, so a job's names do as well, if they are as many."""
+    (tmp_path / "job.json").write_text(json.dumps({"labels": ["cat", "dog"]}))
+    given = ("simulate", "--items", "9", "--crowd", "5", "--config", tmp_path / "job.json", "--seeds", "1", "--json")
+    assert {line["policy"] for line in lines(run(*given))} == {"job"}
+    assert "labels: it has 2, and the crowd 3: see --classes" in run(*given, "--classes", "3", code=2).stderr
 
 
 @pytest.mark.parametrize(

@@ -94,7 +94,7 @@ def simulate(
         drawn = [invented(known, rng) for rng in draws]
     if save is not None:
         _keep(drawn[0], save)
-    shown(asked, drawn)
+    shown(asked, drawn, invented=True)
 
 
 def _keep(crowd: Recorded, folder: Path) -> None:

@@ -59,6 +59,12 @@ class Recorded:
             truth=self.truth[which],
         )
 
+    def among(self, labels: tuple[str, ...]) -> "Recorded":
+        """The same answers where these labels could have been given, all that were among them."""
+        place = np.array([labels.index(label) for label in self.labels])
+        truth = np.where(self.truth == UNKNOWN, UNKNOWN, place[self.truth])
+        return replace(self, labels=labels, label=place[self.label], truth=truth)
+
     def shuffled(self, rng: np.random.Generator) -> "Recorded":
         """The same answers in another order."""
         order = rng.permutation(len(self.label))
