@@ -392,8 +392,26 @@ def test_a_job_with_labels_of_its_own_meets_an_invented_crowd(tmp_path):
         (("--difficulty", "uniform:0.9,0.1"), "must be like beta:8,2"),
         (("--skill", "fixed:2"), "must be like beta:8,2"),
         (("--class-weights", "a,b"), "must be weights such as 9,1"),
+        (("--class-weights", "nan,1"), "must be weights such as 9,1"),
+        (("--class-weights", "1,inf"), "must be weights such as 9,1"),
+        (("--spammers", "nan"), "nan is no number"),
+        (("--graded", "--classes", "3"), "--graded has two classes and error rates of its own, and takes no --classes"),
+        (("--graded", "--source-error", "0.3"), "takes no --source-error"),
         (("--spammers", "0.7", "--copiers", "0.7"), "more than the whole crowd"),
     ],
 )
 def test_a_crowd_that_cannot_be_is_named(given, said):
     assert said in run("simulate", *given, code=2).stderr
+
+
+def test_a_crowd_that_cannot_be_kept_is_told_in_a_sentence(tmp_path):
+    (tmp_path / "taken").write_text("")
+    said = run("simulate", "--items", "2", "--save", tmp_path / "taken" / "in-a-file", code=1).stderr
+    assert said == f"Error: Cannot keep the crowd in {tmp_path / 'taken' / 'in-a-file'} (Not a directory).\n"
+
+
+def test_shares_that_add_up_to_the_whole_crowd_are_not_too_many():
+    """.2 + .4 + .3 + .1 is more than 1 in floats."""
+    shares = ("--spammers", "0.2", "--liars", "0.4", "--drifters", "0.3", "--copiers", "0.1")
+    given = ("simulate", "--items", "3", "--crowd", "10", "--policy", "random", "--seeds", "1", "--json")
+    assert lines(run(*given, *shares))

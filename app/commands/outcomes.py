@@ -73,7 +73,7 @@ def options(command: Callable[..., None]) -> Callable[..., None]:
             type=click.Choice(["random", "recorded"]),
             default="random",
             show_default=True,
-            help="In which order the answers on an item come.",
+            help="In which order the answers on an item come, where the policy does not pick the worker.",
         ),
         click.option(
             "--workers",
