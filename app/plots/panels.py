@@ -63,11 +63,14 @@ def in_rows(panels: Sequence[Curves]) -> bytes:
 
 
 def _draw(axes: "Axes", panel: Curves) -> None:
-    for marker, line in zip(cycle(MARKERS), panel.lines, strict=False):
+    for marker, above, line in zip(cycle(MARKERS), cycle((False, True)), panel.lines, strict=False):
         style = "-" if line.marks is None else "none"
-        axes.errorbar(line.x, line.y, line.spread, ls=style, marker=marker, markersize=4, capsize=2, label=line.name)
+        drawn = axes.errorbar(
+            line.x, line.y, line.spread, ls=style, marker=marker, markersize=4, capsize=2, label=line.name
+        )
         for mark, x, y in zip(line.marks or (), line.x, line.y, strict=False):
-            axes.annotate(mark, (x, y), (4, -9), textcoords="offset points", fontsize="small")
+            place, colour = (4, 4 if above else -9), drawn.lines[0].get_color()
+            axes.annotate(mark, (x, y), place, textcoords="offset points", fontsize="small", color=colour)
     axes.set(title=panel.title, xlabel=panel.x_label, ylabel=panel.y_label)
     if panel.log_y:
         axes.set_yscale("log", nonpositive="mask")  # an error of 0 is not drawn, instead of a fall without end
