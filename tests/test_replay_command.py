@@ -152,6 +152,14 @@ def test_a_job_as_the_service_tells_it_is_a_configuration(files):
     assert found[5]["labels"] == 6
 
 
+def test_nothing_bought_is_nothing_known(files):
+    """Also where runs go one after the other, and the labels are fitted to all answers: there are none."""
+    job = {"budget": 0, "spammers": {}, "aggregation": {"kind": "glad"}}
+    (files / "job.json").write_text(json.dumps(job))
+    (found,) = lines(replayed(files, "--config", files / "job.json", "--labels-per-item", "1", "--json"))
+    assert (found["labels"], found["accuracy"]) == (0, 0.5)
+
+
 def test_the_budget_of_a_plan_holds(files):
     """What the plan settles is not overruled by what a configuration may leave out."""
     (files / "job.json").write_text(
