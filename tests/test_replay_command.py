@@ -276,6 +276,12 @@ def test_answers_that_all_say_the_same_are_no_choice(files):
     assert "all answers are '1', and there must be two labels at least" in replayed(files, truth=None, code=1).stderr
 
 
+def test_more_seeds_than_memory_are_refused(files, monkeypatch):
+    monkeypatch.setattr(outcomes, "_MOST_PAIRS", 30)
+    assert "9 answers can be replayed with 3 seeds at most" in replayed(files, "--seeds", "4", code=2).stderr
+    assert replayed(files, "--seeds", "3", "--policy", "random").exit_code == 0
+
+
 def test_what_is_unknown_is_answered_with_what_is_known(files):
     said = replayed(files, "--policy", "opt-gk", code=2).stderr
     assert "'opt-gk' is no policy. Did you mean opt-kg?" in said

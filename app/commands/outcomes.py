@@ -28,6 +28,7 @@ from app.plots.canvas import drawn
 from app.plots.replay import Point, accuracy_over_labels
 
 _MOST_LABELS_PER_ITEM = 1000
+_MOST_PAIRS = 50_000_000  # answers times seeds, which are held at once: some gigabytes
 
 
 def _budgets(_context: click.Context, _parameter: click.Parameter, value: str) -> tuple[float, ...]:
@@ -109,6 +110,7 @@ def shown(asked: Asked, crowds: Sequence[Recorded], *, invented: bool = False) -
     form = _form(asked.plot)
     if asked.plot is not None:
         _refuse_what_cannot_be_drawn(asked.plot, crowds)
+    _refuse_more_than_is_held(asked, crowds)
     contenders, crowds = _on_common_labels(asked, crowds, invented=invented)
     found: list[Line] = []
     try:
@@ -118,6 +120,13 @@ def shown(asked: Asked, crowds: Sequence[Recorded], *, invented: bool = False) -
             click.echo("\n".join(as_table(found)))
     if asked.plot is not None and form is not None:
         _save(drawn(_painted(found, len(crowds[0].items)), form=form), asked.plot)
+
+
+def _refuse_more_than_is_held(asked: Asked, crowds: Sequence[Recorded]) -> None:
+    answers = max(len(crowd.label) for crowd in crowds)
+    if answers * asked.seeds > _MOST_PAIRS:
+        wrong = f"{answers:,} answers can be replayed with {max(_MOST_PAIRS // answers, 1)} seeds at most"
+        raise click.BadParameter(wrong, param_hint="--seeds")
 
 
 def _on_common_labels(
