@@ -6,6 +6,7 @@ import pytest
 from click.testing import CliRunner
 
 from app.cli import main
+from app.commands import experiment_report
 from app.lab.experiments import EXPERIMENTS
 
 
@@ -86,8 +87,72 @@ def test_a_set_without_its_files_is_named(run, tmp_path):
     assert said.stderr.strip() == f"Error: Cannot read {tmp_path / 'rte' / 'answers.csv'} (No such file or directory)."
 
 
-def test_a_folder_that_cannot_be_written_is_named(run, tmp_path):
+@pytest.mark.parametrize(
+    ("name", "file", "text", "said"),
+    [
+        (
+            "opt-kg-figure-3",
+            "rte/answers.csv",
+            "item,worker,label\na,v,0\na,w,1\n",
+            "line 2: not the RTE set: two labels",
+        ),
+        ("requallo-figure-1", "rte/answers.csv", "item,label\na,1\n", "line 1: there is no column 'worker'"),
+        (
+            "requallo-table-3",
+            "millionaire/answers.csv",
+            "item,worker,label\na,v,0\na,w,1\n",
+            "line 2: no item has 20 ans",
+        ),
+        ("requallo-figure-3", "splice/splice", "+1 1:0.5\n+1 one\n", "line 2: must be a label and index:value"),
+        ("requallo-figure-3", "splice/splice", "+1 1:0.5\n+1 1:1 2:2\n", "line 1: every example must have as many"),
+    ],
+)
+def test_another_set_in_its_place_is_told_in_a_sentence(run, tmp_path, name, file, text, said):
+    (tmp_path / file).parent.mkdir()
+    (tmp_path / file).write_text(text)
+    (tmp_path / file).with_name("truth.csv").write_text("item,truth\na,1\n")
+    found = run(name, "--quick", "--data", str(tmp_path))
+    assert found.exit_code == 1
+    assert found.stderr.splitlines()[-1].startswith(f"Error: {tmp_path / file}, {said}")
+
+
+def test_sets_beside_the_working_folder_are_found(run, tmp_path, monkeypatch):
+    """`../shared/data`, also for whoever has the package and not the project."""
+    (tmp_path / "shared" / "data" / "rte").mkdir(parents=True)
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    assert "Cannot read ../shared/data/rte/answers.csv" in run("requallo-figure-1").stderr
+
+
+def test_figures_that_are_drawn_together_go_by_either_name(run):
+    told = json.loads(run("cost-sensitive-figure-6", "--json").stdout)
+    assert told["name"] == "cost-sensitive-figure-5"
+
+
+def test_a_name_that_is_nearly_right_is_guessed(run):
+    assert "did you mean crowdbudget-figure-3?" in run("crowdbuget-figure-3").stderr
+
+
+def test_a_small_run_says_that_it_is_one(run):
+    said = run("crowdbudget-figure-2", "--quick").stdout
+    assert "Seeds: 2 (by default 10)." in said
+    assert "small run (--quick)" in said
+    assert "small run" not in run("crowdbudget-figure-2", "--seeds", "1").stdout
+
+
+def test_what_the_paper_says_of_a_budget_stands_beside_that_budget(run):
+    """Tran-Thanh et al., section 5.3: at 100 Uniform is second, at 200 Random, at 400 all are the same."""
+    rows = json.loads(run("crowdbudget-figure-3", "--quick", "--json").stdout)["rows"]
+    paper = {row["what"]: row["paper"] for row in rows}
+    assert paper["all tasks alike, B = 100: order"] == "CrowdBudget < Uniform < Random"
+    assert paper["all tasks alike, B = 200: order"] == "CrowdBudget < Random < Uniform"
+    assert paper["all tasks alike, B = 400: apart up to 0.4"] == "the same"
+
+
+def test_a_folder_that_cannot_be_written_is_named(run, tmp_path, monkeypatch):
+    """Before anything is run."""
     (tmp_path / "taken").write_text("")
+    monkeypatch.setattr(experiment_report, "run", lambda *_: pytest.fail("it was run"))
     said = run("cost-sensitive-table-2", "--plot-dir", str(tmp_path / "taken" / "in-a-file"))
     [sentence] = said.stderr.strip().splitlines()
     assert said.exit_code == 1

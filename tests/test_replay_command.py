@@ -1,7 +1,9 @@
 """`suffice replay` and `suffice simulate` as a person or a program uses them."""
 
 import gzip
+import io
 import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -9,6 +11,7 @@ from click.testing import CliRunner
 
 from app.cli import main
 from app.commands import outcomes
+from app.commands.progress import progress
 
 ANSWERS = """item,worker,label
 a,v,yes
@@ -127,13 +130,50 @@ def test_a_configuration_is_run_as_it_stands(files):
     [
         ("{", "is no JSON"),
         ("[]", "must hold an object"),
-        ('{"labels": ["a", "b"]}', "its labels are a, b, those of the answers no, yes; leave them out"),
+        ('{"labels": ["a", "b"]}', "labels: 'no', 'yes' are not among its labels 'a', 'b'; leave them out to take all"),
+        ('{"alocation": {"kind": "kg"}}', "alocation: there is no such field; did you mean allocation?"),
         ('{"min_labels": 0}', "min_labels: Input should be greater than or equal to 1"),
     ],
 )
 def test_a_wrong_configuration_is_named(files, job, said):
     (files / "job.json").write_text(job)
     assert said in replayed(files, "--config", files / "job.json", code=2).stderr
+
+
+def test_a_job_as_the_service_tells_it_is_a_configuration(files):
+    """With a label that nobody gave: what no answer is known of then counts one third."""
+    job = {"name": "pets", "labels": ["yes", "no", "other"], "requirement": {"kind": "count", "labels": 2}}
+    told = job | {"id": "17", "budget": "7", "state": "done", "spent": "9", "answers": 9, "plan": {"kept": True}}
+    (files / "job.json").write_text("\ufeff" + json.dumps(told))
+    given = ("--config", files / "job.json", "--policy", "random,kg", "--labels-per-item", "0.1,3", "--json")
+    found = lines(replayed(files, *given))
+    assert [(line["policy"], line["labels"]) for line in found[::2]] == [("random", 0), ("kg", 0), ("pets", 0)]
+    assert [line["accuracy"] for line in found[::2]] == pytest.approx([1 / 3] * 3)
+    assert found[5]["labels"] == 6
+
+
+def test_nothing_bought_is_nothing_known(files):
+    """Also where runs go one after the other, and the labels are fitted to all answers: there are none."""
+    job = {"budget": 0, "spammers": {}, "aggregation": {"kind": "glad"}}
+    (files / "job.json").write_text(json.dumps(job))
+    (found,) = lines(replayed(files, "--config", files / "job.json", "--labels-per-item", "1", "--json"))
+    assert (found["labels"], found["accuracy"]) == (0, 0.5)
+
+
+def test_the_budget_of_a_plan_holds(files):
+    """What the plan settles is not overruled by what a configuration may leave out."""
+    (files / "job.json").write_text(
+        json.dumps({"plan": {"kind": "forecast", "budget": "4", "promise": {"accuracy": 0.9}}})
+    )
+    assert lines(replayed(files, "--config", files / "job.json", "--labels-per-item", "3", "--json"))[0]["labels"] == 4
+
+
+def test_several_configurations_have_names_of_their_own(files):
+    for place in ("one", "two"):
+        (files / f"{place}.json").write_text(json.dumps({"name": "kg", "allocation": {"kind": "kg"}}))
+    given = ("--policy", "kg", "--config", files / "one.json", "--config", files / "two.json", "--labels-per-item", "1")
+    names = [line["policy"] for line in lines(replayed(files, *given, "--json"))]
+    assert names == ["kg", f"kg ({files / 'one.json'})", f"kg ({files / 'two.json'})"]
 
 
 @pytest.mark.parametrize(
@@ -153,6 +193,10 @@ def test_a_wrong_configuration_is_named(files, job, said):
         ('item,worker,label\n"a\nb",v,1\n"c,v,0\n', "line 4: the row cannot be read"),
         ("item,worker,label\n", "line 2: there is no answer in it"),
         ("", "line 1: there is no column 'item': the file has no columns at all"),
+        (
+            "a,v,1\n",
+            "line 1: there is no column 'item': the file has 'a', 'v', '1'; the first line must name the columns",
+        ),
         ("item,worker,label,item\n", "line 1: two columns are called 'item'"),
     ],
 )
@@ -168,6 +212,7 @@ def test_wrong_answers_are_told_by_line_and_column(files, answers, said):
             "item,gold\na,yes\n",
             "line 1: there is no column 'truth': the file has 'item', 'gold'; rename 'gold' to 'truth'",
         ),
+        ("item,truth\n", "line 2: there is no truth in it"),
         ("truth,item\nyes,a\nno,b\nno,a\n", "line 4, column 1 (truth): 'a' is 'yes' in line 2"),
         (
             "item,truth\nA,yes\n",
@@ -184,6 +229,43 @@ def test_wrong_truth_is_told_by_line_and_column(files, truth, said):
     assert f"truth.csv, {said}" in replayed(files, code=1).stderr
 
 
+def test_a_damaged_packed_file_is_told_in_a_sentence(files):
+    packed = bytearray(gzip.compress(ANSWERS.encode() * 100))
+    packed[40] ^= 0xFF
+    (files / "answers.csv").write_bytes(packed)
+    assert "answers.csv, line 1: the packed file is damaged" in replayed(files, code=1).stderr
+
+
+def test_the_first_answer_of_a_worker_counts_where_it_stands(files):
+    """A second answer neither replaces the first nor moves it to its own place in the recorded order."""
+    given = ("--policy", "round-robin", "--labels-per-item", "1,2", "--order", "recorded", "--json")
+    once = replayed(files, *given).stdout
+    (files / "answers.csv").write_text(ANSWERS + "a,v,no\nc,v,no\n")
+    twice = replayed(files, *given)
+    assert twice.stdout == once
+    assert "answers.csv: a worker's first answer on an item counts; 2 later ones are left out." in twice.stderr
+
+
+@pytest.mark.parametrize(
+    ("truth", "said"),
+    [
+        ("item,truth\na,yes\n", "2 of 3 answered items have no truth; accuracy is that of the others."),
+        (TRUTH + "d,no\n", "1 items are left out, which nobody answered."),
+        ("item,truth\na,yes\nb,no\nc,maybe\n", "nobody gave 'maybe', yet there are 3 labels with it."),
+    ],
+)
+def test_what_was_made_of_an_odd_truth_is_told_beside_the_output(files, truth, said):
+    (files / "truth.csv").write_text(truth)
+    found = replayed(files, "--policy", "round-robin", "--labels-per-item", "1", "--json")
+    assert found.stderr == f"Note: {files / 'truth.csv'}: {said}\n"
+    assert len(lines(found)) == 1
+
+
+def test_labels_that_look_alike_are_told(files):
+    (files / "answers.csv").write_text(ANSWERS.replace("a,w,yes", "a,w,Yes "))
+    assert "'Yes ' and 'yes' are taken for different labels" in replayed(files, "--seeds", "1").stderr
+
+
 def test_text_that_is_not_utf_8_is_told_by_its_line(files):
     (files / "answers.csv").write_bytes(ANSWERS.encode() + b"\xff,v,yes\n")
     assert "answers.csv, line 11: must be UTF-8 text" in replayed(files, code=1).stderr
@@ -192,6 +274,12 @@ def test_text_that_is_not_utf_8_is_told_by_its_line(files):
 def test_answers_that_all_say_the_same_are_no_choice(files):
     (files / "answers.csv").write_text("item,worker,label\na,v,1\n")
     assert "all answers are '1', and there must be two labels at least" in replayed(files, truth=None, code=1).stderr
+
+
+def test_more_seeds_than_memory_are_refused(files, monkeypatch):
+    monkeypatch.setattr(outcomes, "_MOST_PAIRS", 30)
+    assert "9 answers can be replayed with 3 seeds at most" in replayed(files, "--seeds", "4", code=2).stderr
+    assert replayed(files, "--seeds", "3", "--policy", "random").exit_code == 0
 
 
 def test_what_is_unknown_is_answered_with_what_is_known(files):
@@ -212,6 +300,55 @@ def test_a_picture_is_drawn(files, name, begins):
     if name.endswith("svg"):
         assert b">kg<" in picture
         assert b">labels per item<" in picture
+
+
+def test_a_picture_shows_what_was_bought_and_tells_many_policies_apart(files, monkeypatch):
+    """A policy that stops is drawn where it stopped, not at a budget that it did not spend."""
+    drawn = []
+    monkeypatch.setattr(
+        outcomes, "accuracy_over_labels", lambda curves, _seeds: drawn.append(curves) or (lambda _: None)
+    )
+    asked = ("--policy", "requallo-m2", "--labels-per-item", "3,1", "--plot", files / "out.svg")
+    replayed(files, *asked)
+    assert [point.labels_per_item for point in drawn[0]["requallo-m2"]] == [2, 1]
+    monkeypatch.undo()
+    ten = "information,opt-kg,kg,cvar-kg,label-uncertainty,round-robin,random,crowdbudget,requallo,dispatch"
+    replayed(files, "--policy", ten, "--labels-per-item", "1,2", "--seeds", "1", "--plot", files / "out.svg")
+    picture = (files / "out.svg").read_text()
+    assert "(1 seed)" in picture
+    assert "stroke-dasharray" in picture
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+def test_the_bar_ends_with_its_parts_and_stands_in_nobodys_way(monkeypatch):
+    screen = Terminal()
+    monkeypatch.setattr(sys, "stdout", screen)
+    monkeypatch.setattr(sys, "stderr", screen)
+    with progress(10) as bar:
+        with bar.part("first", 5) as step:
+            step(2)
+        bar.say("a line")
+        with bar.part("second", 5):
+            pass
+    first, second = screen.getvalue().split("a line\n")
+    assert first.endswith(" 50%\r\x1b[K")
+    assert "second  [####################################]  100%" in second
+
+
+def test_what_is_done_is_shown_when_the_rest_is_interrupted(files, monkeypatch):
+    def until_interrupted(*given, whole=outcomes.replay, **named):
+        if given[1].allocation.kind == "kg":
+            raise KeyboardInterrupt
+        return whole(*given, **named)
+
+    monkeypatch.setattr(outcomes, "replay", until_interrupted)
+    found = replayed(files, "--policy", "random,kg", "--labels-per-item", "3", code=1)
+    assert found.stdout.splitlines()[1].split()[:3] == ["random", "3", "9"]
+    assert found.stderr.strip() == "Aborted!"
 
 
 def test_a_picture_that_cannot_be_is_refused_before_anything_is_run(files, monkeypatch):
@@ -254,6 +391,14 @@ def test_several_crowds_differ_and_add_up():
     assert graded["labels"] == 60
 
 
+def test_a_job_with_labels_of_its_own_meets_an_invented_crowd(tmp_path):
+    """Labels of an invented crowd have no meaning, so a job's names do as well, if they are as many."""
+    (tmp_path / "job.json").write_text(json.dumps({"labels": ["cat", "dog"]}))
+    given = ("simulate", "--items", "9", "--crowd", "5", "--config", tmp_path / "job.json", "--seeds", "1", "--json")
+    assert {line["policy"] for line in lines(run(*given))} == {"job"}
+    assert "labels: it has 2, and the crowd 3: see --classes" in run(*given, "--classes", "3", code=2).stderr
+
+
 @pytest.mark.parametrize(
     ("given", "said"),
     [
@@ -261,8 +406,26 @@ def test_several_crowds_differ_and_add_up():
         (("--difficulty", "uniform:0.9,0.1"), "must be like beta:8,2"),
         (("--skill", "fixed:2"), "must be like beta:8,2"),
         (("--class-weights", "a,b"), "must be weights such as 9,1"),
+        (("--class-weights", "nan,1"), "must be weights such as 9,1"),
+        (("--class-weights", "1,inf"), "must be weights such as 9,1"),
+        (("--spammers", "nan"), "nan is no number"),
+        (("--graded", "--classes", "3"), "--graded has two classes and error rates of its own, and takes no --classes"),
+        (("--graded", "--source-error", "0.3"), "takes no --source-error"),
         (("--spammers", "0.7", "--copiers", "0.7"), "more than the whole crowd"),
     ],
 )
 def test_a_crowd_that_cannot_be_is_named(given, said):
     assert said in run("simulate", *given, code=2).stderr
+
+
+def test_a_crowd_that_cannot_be_kept_is_told_in_a_sentence(tmp_path):
+    (tmp_path / "taken").write_text("")
+    said = run("simulate", "--items", "2", "--save", tmp_path / "taken" / "in-a-file", code=1).stderr
+    assert said == f"Error: Cannot keep the crowd in {tmp_path / 'taken' / 'in-a-file'} (Not a directory).\n"
+
+
+def test_shares_that_add_up_to_the_whole_crowd_are_not_too_many():
+    """.2 + .4 + .3 + .1 is more than 1 in floats."""
+    shares = ("--spammers", "0.2", "--liars", "0.4", "--drifters", "0.3", "--copiers", "0.1")
+    given = ("simulate", "--items", "3", "--crowd", "10", "--policy", "random", "--seeds", "1", "--json")
+    assert lines(run(*given, *shares))

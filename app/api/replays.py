@@ -23,7 +23,8 @@ def _known(name: str) -> str:
     try:
         rules_of(name, ("no", "yes"), "pull")
     except PolicyUnknown as error:
-        raise PydanticCustomError("policy_unknown", "{message}", {"message": str(error)}) from error
+        message = f"{error} `{AS_IT_IS}` is the job as it is."
+        raise PydanticCustomError("policy_unknown", "{message}", {"message": message}) from error
     except ValidationError as error:
         wrong: Any = {"name": name, "message": error.errors()[0]["msg"]}
         raise PydanticCustomError("policy_unknown", "{name} cannot be: {message}", wrong) from error

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-_PUBLIC_SETS = Path(__file__).resolve().parents[3] / "shared" / "data"
+_PUBLIC_SETS = (Path("../shared/data"), Path(__file__).resolve().parents[3] / "shared" / "data")
 
 
 @click.command()
@@ -15,7 +15,7 @@ _PUBLIC_SETS = Path(__file__).resolve().parents[3] / "shared" / "data"
 @click.option(
     "--data",
     type=click.Path(path_type=Path, file_okay=False),
-    help="Folder of the public sets (SUFFICE_PUBLIC_SETS, or shared/data beside the project).",
+    help="Folder of the public sets (SUFFICE_PUBLIC_SETS, else ../shared/data from here or from the project).",
 )
 @click.option(
     "--plot-dir",
@@ -36,7 +36,13 @@ def experiments(
         click.echo(report.listed(as_json=as_json))
         return
     experiment = report.named(name)
-    folder = data or Path(os.environ.get("SUFFICE_PUBLIC_SETS") or _PUBLIC_SETS)
-    finding = report.run(experiment, folder, seeds=seeds, quick=quick)
-    picture = report.saved(experiment, finding, plot_dir)
-    click.echo((report.in_json if as_json else report.in_words)(experiment, finding, picture))
+    folder = data or Path(os.environ.get("SUFFICE_PUBLIC_SETS") or _public_sets())
+    setting = report.setting_of(experiment, folder, seeds=seeds, quick=quick)
+    picture = report.place_for(experiment, plot_dir)
+    finding = report.run(experiment, setting)
+    report.save(finding, picture)
+    click.echo((report.in_json if as_json else report.in_words)(experiment, setting, finding, picture))
+
+
+def _public_sets() -> Path:
+    return next((folder for folder in _PUBLIC_SETS if folder.is_dir()), _PUBLIC_SETS[0])

@@ -2,29 +2,33 @@
 
 import json
 import os
-import sys
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 import click
-from pydantic import ValidationError
 
-from app.api.job_schemas import JobIn
+from app.commands.contenders import (
+    Configured,
+    Contender,
+    all_labels,
+    by_name,
+    refuse_another_number_of_labels,
+)
+from app.commands.progress import progress
 from app.lab.askers import Order
-from app.lab.policies import NAMES, PolicyUnknown, Workers, rules_of
+from app.lab.policies import NAMES, Workers
 from app.lab.recorded import UNKNOWN, Recorded
 from app.lab.replay import Watch, replay
 from app.lab.report import Line, as_table
 from app.lab.standing import Standing
 from app.plots.canvas import drawn
 from app.plots.replay import Point, accuracy_over_labels
-from app.policy.rules import Rules
 
 _MOST_LABELS_PER_ITEM = 1000
+_MOST_PAIRS = 50_000_000  # answers times seeds, which are held at once: some gigabytes
 
 
 def _budgets(_context: click.Context, _parameter: click.Parameter, value: str) -> tuple[float, ...]:
@@ -43,7 +47,7 @@ class Asked:
     """What is to be run, and how it is to be shown."""
 
     policies: tuple[str, ...]
-    config: Path | None
+    configs: tuple[Path, ...]
     labels_per_item: tuple[float, ...]
     workers: Workers
     order: Order
@@ -60,7 +64,7 @@ def options(command: Callable[..., None]) -> Callable[..., None]:
         command(asked=Asked(**fields), **given)
 
     gathered.__doc__, gathered.__name__ = command.__doc__, command.__name__
-    named = f"One of {', '.join(NAMES)}, or requallo-c5, requallo-p0.2, requallo-m3; may be given more than once."
+    named = f"One of {', '.join(NAMES)}, or requallo-c5, requallo-p0.2, requallo-m3; several with commas."
     for option in (
         click.option("--plot", type=click.Path(dir_okay=False, path_type=Path), help="Draw it, as .svg or .png."),
         click.option("--json", "as_json", is_flag=True, help="One JSON object per line instead of a table."),
@@ -70,7 +74,7 @@ def options(command: Callable[..., None]) -> Callable[..., None]:
             type=click.Choice(["random", "recorded"]),
             default="random",
             show_default=True,
-            help="In which order the answers on an item come.",
+            help="In which order the answers on an item come, where the policy does not pick the worker.",
         ),
         click.option(
             "--workers",
@@ -89,8 +93,11 @@ def options(command: Callable[..., None]) -> Callable[..., None]:
         ),
         click.option(
             "--config",
+            "configs",
             type=click.Path(exists=True, dir_okay=False, path_type=Path),
-            help="A job as POST /v1/jobs takes it, to be run exactly so, requirement and all.",
+            multiple=True,
+            help="A job as POST /v1/jobs takes it or GET /v1/jobs/{job} tells it, run exactly so, requirement and all; "
+            "may be given more than once.",
         ),
         click.option("--policy", "policies", multiple=True, help=named),
     ):
@@ -98,78 +105,82 @@ def options(command: Callable[..., None]) -> Callable[..., None]:
     return gathered
 
 
-def shown(asked: Asked, crowds: Sequence[Recorded]) -> None:
-    """Run all that is asked for on these crowds, and show it."""
+def shown(asked: Asked, crowds: Sequence[Recorded], *, invented: bool = False) -> None:
+    """Run all that is asked for on these crowds, and show it; of what is interrupted, what is done is shown."""
     form = _form(asked.plot)
     if asked.plot is not None:
         _refuse_what_cannot_be_drawn(asked.plot, crowds)
-    contenders, budgets, found = [*_contenders(asked, crowds[0].labels)], asked.labels_per_item, []
-    steps = sum(int(max(budgets) * len(crowd.items)) for crowd in crowds) * asked.seeds * len(contenders)
-    with _progress(steps) as watch:
-        for name, rules, most in contenders:
-            stands = [_replayed(asked, crowd, rules, most, watch) for crowd in crowds]
-            together = [Standing.joined(each) for each in zip(*stands, strict=True)]
-            lines = [Line.of(name, budget, each) for budget, each in zip(budgets, together, strict=True)]
+    _refuse_more_than_is_held(asked, crowds)
+    contenders, crowds = _on_common_labels(asked, crowds, invented=invented)
+    found: list[Line] = []
+    try:
+        _run(asked, contenders, crowds, found)
+    finally:
+        if found and not asked.as_json:
+            click.echo("\n".join(as_table(found)))
+    if asked.plot is not None and form is not None:
+        _save(drawn(_painted(found, len(crowds[0].items)), form=form), asked.plot)
+
+
+def _refuse_more_than_is_held(asked: Asked, crowds: Sequence[Recorded]) -> None:
+    answers = max(len(crowd.label) for crowd in crowds)
+    if answers * asked.seeds > _MOST_PAIRS:
+        wrong = f"{answers:,} answers can be replayed with {max(_MOST_PAIRS // answers, 1)} seeds at most"
+        raise click.BadParameter(wrong, param_hint="--seeds")
+
+
+def _on_common_labels(
+    asked: Asked, crowds: Sequence[Recorded], *, invented: bool
+) -> tuple[list[Contender], Sequence[Recorded]]:
+    """All who take part, and the crowds, where every label could have been given that a job knows."""
+    given = crowds[0].labels
+    jobs = [Configured(path, given) for path in dict.fromkeys(asked.configs)]
+    if invented:
+        refuse_another_number_of_labels(jobs, len(given))
+    labels = given if invented else all_labels(jobs, given)
+    names = asked.policies or (() if jobs else ("information",))
+    contenders = [*by_name(names, labels, asked.workers)]
+    for job in jobs:
+        contenders.append(job.contender(labels, [each.name for each in contenders]))
+    return contenders, [crowd.among(labels) for crowd in crowds]
+
+
+def _run(asked: Asked, contenders: Sequence[Contender], crowds: Sequence[Recorded], found: list[Line]) -> None:
+    """All contenders, one after the other; each one's lines are added to what is found when it is done."""
+    steps = {each.name: _steps(asked, each, crowds) for each in contenders}
+    with progress(sum(steps.values())) as bar:
+        for each in contenders:
+            with bar.part(each.name, steps[each.name]) as watch:
+                stands = [_replayed(asked, crowd, each, watch) for crowd in crowds]
+            together = [Standing.joined(at_budget) for at_budget in zip(*stands, strict=True)]
+            pairs = zip(asked.labels_per_item, together, strict=True)
+            lines = [Line.of(each.name, budget, standing) for budget, standing in pairs]
             found += lines
             if asked.as_json:
                 for line in lines:
-                    click.echo(json.dumps(line.as_json()))
-    if not asked.as_json:
-        click.echo("\n".join(as_table(found)))
-    if asked.plot is not None and form is not None:
-        _save(drawn(_painted(found), form=form), asked.plot)
+                    bar.say(json.dumps(line.as_json()))
 
 
-def _replayed(asked: Asked, crowd: Recorded, rules: Rules, most: int | None, watch: Watch) -> list[Standing]:
+def _steps(asked: Asked, contender: Contender, crowds: Sequence[Recorded]) -> int:
+    """How many answers it may buy at most."""
+    apart = contender.rules.allocation.heeds_budget  # then `replay` runs it for each budget
+    bought = [
+        [min(int(each * len(crowd.items)), len(crowd.label)) for each in asked.labels_per_item] for crowd in crowds
+    ]
+    return asked.seeds * sum(sum(each) if apart else max(each) for each in bought)
+
+
+def _replayed(asked: Asked, crowd: Recorded, contender: Contender, watch: Watch) -> list[Standing]:
     return replay(
         crowd,
-        rules,
+        contender.rules,
         asked.labels_per_item,
         runs=asked.seeds,
         workers=asked.workers,
         order=asked.order,
-        most_labels=most,
+        most_labels=contender.most_labels,
         watch=watch,
     )
-
-
-def _contenders(asked: Asked, labels: tuple[str, ...]) -> Iterator[tuple[str, Rules, int | None]]:
-    """The policies by name, and the job of the configuration, which may have a budget of its own."""
-    names = asked.policies or (() if asked.config else ("information",))
-    for name in dict.fromkeys(names):
-        try:
-            yield name, rules_of(name, labels, asked.workers), None
-        except PolicyUnknown as error:
-            raise click.BadParameter(str(error), param_hint="--policy") from error
-        except ValidationError as error:
-            raise click.BadParameter(f"{name}: {_first(error)}", param_hint="--policy") from error
-    if asked.config is not None:
-        yield _configured(asked.config, labels)
-
-
-def _configured(path: Path, labels: tuple[str, ...]) -> tuple[str, Rules, int | None]:
-    """The job of a configuration; without labels of its own, it takes those of the answers."""
-    try:
-        given = json.loads(path.read_text(encoding="utf-8"))
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
-        raise click.BadParameter(f"{path} is no JSON: {error}", param_hint="--config") from error
-    if not isinstance(given, dict):
-        raise click.BadParameter(f"{path} must hold an object, as POST /v1/jobs takes it", param_hint="--config")
-    try:
-        job = JobIn.model_validate({"labels": labels, "budget": None} | given)
-    except ValidationError as error:
-        raise click.BadParameter(f"{path}: {_first(error)}", param_hint="--config") from error
-    if set(job.labels) != set(labels):
-        wrong = f"its labels are {', '.join(job.labels)}, those of the answers {', '.join(labels)}"
-        raise click.BadParameter(f"{path}: {wrong}; leave them out to take these", param_hint="--config")
-    # The order of the labels is the answers': it tells nothing, and positions are by it.
-    rules = job.rules().model_copy(update={"labels": labels})
-    return job.name or path.stem, rules, None if job.budget is None else int(job.budget)
-
-
-def _first(error: ValidationError) -> str:
-    found = error.errors()[0]
-    return f"{'.'.join(map(str, found['loc']))}: {found['msg']}"
 
 
 def _form(plot: Path | None) -> Literal["svg", "png"] | None:
@@ -198,16 +209,9 @@ def _save(picture: bytes, plot: Path) -> None:
         raise click.ClickException(f"Cannot save the picture as {plot} ({error.strerror}).") from error
 
 
-def _painted(lines: Sequence[Line]) -> Any:  # noqa: ANN401  of matplotlib
+def _painted(lines: Sequence[Line], items: int) -> Any:  # noqa: ANN401  of matplotlib
     curves: defaultdict[str, list[Point]] = defaultdict(list)
     for line in lines:
         if line.accuracy is not None:
-            curves[line.policy].append(Point(line.labels_per_item, line.accuracy, line.accuracy_sd))
+            curves[line.policy].append(Point(line.labels / items, line.accuracy, line.accuracy_sd))
     return accuracy_over_labels(curves, lines[0].seeds)
-
-
-@contextmanager
-def _progress(steps: int) -> Iterator[Watch]:
-    """A bar for whoever sits at a terminal."""
-    with click.progressbar(length=steps, file=sys.stderr, hidden=not sys.stderr.isatty()) as bar:
-        yield bar.update

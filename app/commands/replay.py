@@ -25,7 +25,13 @@ def replay(*, asked: Asked, answers: Path, truth: Path | None) -> None:
     answer 1/classes. The seeds draw ties and the order of the answers.
     """
     try:
-        crowd = read_recorded(answers, truth)
+        crowd = read_recorded(answers, truth, _note)
     except WrongFile as error:
         raise click.ClickException(str(error)) from error
+    if truth is None:
+        _note("without --truth there is no accuracy; what requallo, dispatch or --config resolve can be compared")
     shown(asked, [crowd])
+
+
+def _note(words: str) -> None:
+    click.echo(f"Note: {words}.", err=True)

@@ -12,6 +12,7 @@ from app.policy.belief import IntArray, Mask
 from app.policy.chance import scramble
 
 Order = Literal["random", "recorded"]
+_AT_ONCE = 100_000  # pairs that are valued together: four million at once took two gigabytes
 
 
 class Asker(ABC):
@@ -111,8 +112,8 @@ class ByPair(Asker):
         run, answer = np.divmod(pair, self._answers)
         values = np.full(len(pair), -np.inf)
         asked = np.flatnonzero(self._free[pair] & self._runs.open[self._runs.item(run, answer)])
-        if len(asked):
-            values[asked] = self._runs.worth(run[asked], answer[asked], self._choice)
+        for some in (asked[begin : begin + _AT_ONCE] for begin in range(0, len(asked), _AT_ONCE)):
+            values[some] = self._runs.worth(run[some], answer[some], self._choice)
         return values
 
 

@@ -264,7 +264,7 @@ class Campaign:
 
     def ballots(self) -> Ballots:
         """All answers that count, in their order."""
-        item, worker, label = np.array(self._answers, dtype=np.int64).reshape(len(self._answers), 3).T
+        item, worker, label = np.array(self._answers, dtype=np.int64).reshape(-1, 3).T
         on_items = enumerate(self.job.ballots)
         counted = {(i, ballot.worker) for i, ballots in on_items for ballot in ballots if ballot.counted}
         kept = np.array([pair in counted for pair in zip(item.tolist(), worker.tolist(), strict=True)], dtype=bool)

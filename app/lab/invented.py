@@ -12,6 +12,7 @@ from app.lab.recorded import Recorded
 from app.policy.belief import Array, IntArray, Mask
 
 _MOST_PAIRS = 50_000_000  # a gigabyte
+_ROUNDING = 1e-9  # .2 + .4 + .3 + .1 are the whole crowd, whatever floats say
 
 
 @dataclass(frozen=True)
@@ -58,7 +59,7 @@ class Recipe:
     source_error: float = 0.4
 
     def __post_init__(self) -> None:
-        if self.spammers + self.liars + self.drifters + self.copiers > 1:
+        if self.spammers + self.liars + self.drifters + self.copiers > 1 + _ROUNDING:
             raise ValueError("spammers, liars, drifters and copiers are more than the whole crowd")
         if self.class_weights is not None and len(self.class_weights) != self.classes:
             raise ValueError(f"{len(self.class_weights)} weights are given for {self.classes} classes")

@@ -1,9 +1,11 @@
 """Let a crowd of the past answer again: its recorded answers, and what turned out to be true."""
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import compress
 from pathlib import Path
+from typing import TypeAlias
 
 import numpy as np
 
@@ -13,6 +15,11 @@ from app.policy.belief import Array, IntArray, Mask
 from app.policy.chance import number_of
 
 UNKNOWN = -1
+Tell: TypeAlias = Callable[[str], None]
+
+
+def unheard(_words: str) -> None:
+    """Nobody listens."""
 
 
 @dataclass(frozen=True)
@@ -51,6 +58,12 @@ class Recorded:
             label=self.label[kept],
             truth=self.truth[which],
         )
+
+    def among(self, labels: tuple[str, ...]) -> "Recorded":
+        """The same answers where these labels could have been given, all that were among them."""
+        place = np.array([labels.index(label) for label in self.labels])
+        truth = np.where(self.truth == UNKNOWN, UNKNOWN, place[self.truth])
+        return replace(self, labels=labels, label=place[self.label], truth=truth)
 
     def shuffled(self, rng: np.random.Generator) -> "Recorded":
         """The same answers in another order."""
@@ -104,24 +117,30 @@ def _packed_or_not(path: Path) -> Path:
     return packed if packed.exists() else path
 
 
-def read_recorded(answers: Path, truth: Path | None = None) -> Recorded:
+def read_recorded(answers: Path, truth: Path | None = None, tell: Tell = unheard) -> Recorded:
     """Answers from a table with item,worker,label, and the truth from one with item,truth.
 
     Of several answers of one worker on one item the first counts. Items that nobody answered are left out. A truth
-    that no answer names is a label all the same.
+    that no answer names is a label all the same. Whatever of this was done is told.
     """
     rows = read_table(answers, ("item", "worker", "label"))
     if not rows:
         raise WrongFile(answers, 2, "there is no answer in it")
-    first = {(item.text, worker.text): label.text for item, worker, label in reversed(rows)}
-    item, worker = zip(*reversed(first), strict=True)
+    first: dict[tuple[str, str], str] = {}
+    for named, by, said in rows:
+        first.setdefault((named.text, by.text), said.text)
+    item, worker = zip(*first, strict=True)
     items, item_of = np.unique(item, return_inverse=True)
     workers, worker_of = np.unique(worker, return_inverse=True)
-    given = [*reversed(first.values())]
-    true = {} if truth is None else _truths(truth, set(item), set(given))
+    given = [*first.values()]
+    true = {} if truth is None else _truths(truth, set(item), set(given), tell)
     labels, label_of = np.unique([*given, *true.values()], return_inverse=True)
     if len(labels) == 1:
         raise WrongFile(answers, 2, f"all answers are {given[0]!r}, and there must be two labels at least")
+    if len(first) < len(rows):
+        tell(f"{answers}: a worker's first answer on an item counts; {len(rows) - len(first)} later ones are left out")
+    for alike in _nearly_the_same(labels.tolist()):
+        tell(f"{answers}: {' and '.join(map(repr, alike))} are taken for different labels")
     place = {name: position for position, name in enumerate(labels.tolist())}
     return Recorded(
         items=tuple(items.tolist()),
@@ -134,19 +153,41 @@ def read_recorded(answers: Path, truth: Path | None = None) -> Recorded:
     )
 
 
-def _truths(path: Path, answered: set[str], labels: set[str]) -> dict[str, str]:
+def _truths(path: Path, answered: set[str], labels: set[str], tell: Tell) -> dict[str, str]:
     """The truth of the items that were answered."""
     found: dict[str, Cell] = {}
     rows = read_table(path, ("item", "truth"))
+    if not rows:
+        raise WrongFile(path, 2, "there is no truth in it")
     for item, truth in rows:
         before = found.setdefault(item.text, truth)
         if before.text != truth.text:
             raise WrongFile(path, truth, f"{item.text!r} is {before.text!r} in line {before.line}")
     true = {item: cell.text for item, cell in found.items() if item in answered}
-    if rows and not true:
+    if not true:
         some = ", ".join(map(repr, sorted(answered)[:3]))
         raise WrongFile(path, rows[0][0], f"no item of this file was answered; those that were are {some} ...")
-    if true and labels.isdisjoint(true.values()):
+    if labels.isdisjoint(true.values()):
         known = ", ".join(map(repr, sorted(labels)[:5]))
         raise WrongFile(path, rows[0][1], f"no truth of this file is a label that was given; those are {known}")
+    if len(true) < len(answered):
+        missing = len(answered) - len(true)
+        tell(f"{path}: {missing} of {len(answered)} answered items have no truth; accuracy is that of the others")
+    if len(true) < len(found):
+        tell(f"{path}: {len(found) - len(true)} items are left out, which nobody answered")
+    if unheard_of := set(true.values()) - labels:
+        named = ", ".join(map(repr, sorted(unheard_of)[:5]))
+        tell(f"{path}: nobody gave {named}, yet there are {len(labels | unheard_of)} labels with it")
     return true
+
+
+def _nearly_the_same(labels: Sequence[str]) -> list[list[str]]:
+    """Labels that differ by blanks or capitals alone.
+
+    >>> _nearly_the_same(["No", "Yes", "no ", "perhaps"])
+    [['No', 'no ']]
+    """
+    groups: dict[str, list[str]] = {}
+    for label in labels:
+        groups.setdefault(label.strip().casefold(), []).append(label)
+    return [group for group in groups.values() if len(group) > 1]

@@ -57,6 +57,7 @@ def _plain(number: float) -> float:
     return int(number) if float(number).is_integer() else number
 
 
+_MANY = 10
 _HEADINGS = ("policy", "labels/item", "labels", "accuracy", "sd", "resolved", "of those right")
 
 
@@ -77,5 +78,14 @@ def as_table(lines: Sequence[Line]) -> Iterable[str]:
 def _cells(line: Line) -> tuple[str, ...]:
     right = [f"{each:.3f}" if each is not None else "-" for each in (line.accuracy, line.accuracy_sd)]
     of_resolved = "-" if line.resolved_accuracy is None else f"{line.resolved_accuracy:.3f}"
-    counts = f"{line.labels_per_item:g}", f"{line.labels:.0f}"
-    return (line.policy, *counts, *right, f"{line.resolved:.0f}", of_resolved)
+    counts = f"{line.labels_per_item:g}", _count(line.labels)
+    return (line.policy, *counts, *right, _count(line.resolved), of_resolved)
+
+
+def _count(mean: float) -> str:
+    """A few things are not rounded: half an item on average is not none.
+
+    >>> _count(0.5), _count(2), _count(126.3)
+    ('0.5', '2', '126')
+    """
+    return f"{mean:.0f}" if mean >= _MANY or float(mean).is_integer() else f"{mean:.1f}"

@@ -3,6 +3,7 @@
 import csv
 import gzip
 import io
+import zlib
 from collections.abc import Iterator, Sequence
 from difflib import get_close_matches
 from pathlib import Path
@@ -51,7 +52,7 @@ def _text(path: Path) -> str:
     raw = path.read_bytes()
     try:
         raw = gzip.decompress(raw) if raw.startswith(_PACKED) else raw
-    except (OSError, EOFError) as error:
+    except (OSError, EOFError, zlib.error) as error:
         raise WrongFile(path, 1, f"the packed file is damaged ({error})") from error
     try:
         return raw.decode("utf-8-sig")
@@ -84,7 +85,7 @@ def _place(path: Path, header: Sequence[str], column: str) -> int:
             raise WrongFile(path, 1, f"cells are separated by {other!r}, and must be by commas")
     near = [name for name in header if name.strip().lower().removesuffix("_id") in (column, *_OTHER_WORDS[column])]
     near += get_close_matches(column, header, n=1)
-    hint = f"; rename {near[0]!r} to {column!r}" if near else ""
+    hint = f"; rename {near[0]!r} to {column!r}" if near else "; the first line must name the columns"
     has = ", ".join(map(repr, header)) if header else "no columns at all"
     raise WrongFile(path, 1, f"there is no column {column!r}: the file has {has}{hint}")
 

@@ -17,7 +17,7 @@ INCHES = (6.0, 4.5)  # of a panel
 
 
 class Curve(Protocol):
-    """A named line through points, perhaps with a spread to either side."""
+    """A named line through points, perhaps with a spread to either side; or points alone, with names."""
 
     @property
     def name(self) -> str: ...
@@ -27,6 +27,8 @@ class Curve(Protocol):
     def y(self) -> Sequence[float]: ...
     @property
     def spread(self) -> Sequence[float] | None: ...
+    @property
+    def marks(self) -> Sequence[str] | None: ...
 
 
 class Curves(Protocol):
@@ -61,9 +63,15 @@ def in_rows(panels: Sequence[Curves]) -> bytes:
 
 
 def _draw(axes: "Axes", panel: Curves) -> None:
-    for marker, line in zip(cycle(MARKERS), panel.lines, strict=False):
-        axes.errorbar(line.x, line.y, line.spread, marker=marker, markersize=4, capsize=2, label=line.name)
+    for marker, above, line in zip(cycle(MARKERS), cycle((False, True)), panel.lines, strict=False):
+        style = "-" if line.marks is None else "none"
+        drawn = axes.errorbar(
+            line.x, line.y, line.spread, ls=style, marker=marker, markersize=4, capsize=2, label=line.name
+        )
+        for mark, x, y in zip(line.marks or (), line.x, line.y, strict=False):
+            place, colour = (4, 4 if above else -9), drawn.lines[0].get_color()
+            axes.annotate(mark, (x, y), place, textcoords="offset points", fontsize="small", color=colour)
     axes.set(title=panel.title, xlabel=panel.x_label, ylabel=panel.y_label)
     if panel.log_y:
-        axes.set_yscale("log")
+        axes.set_yscale("log", nonpositive="mask")  # an error of 0 is not drawn, instead of a fall without end
     axes.legend(fontsize="small")

@@ -77,6 +77,7 @@ async def test_a_job_without_answers_has_nothing_to_replay(new_job):
     ("asked", "pointer", "said"),
     [
         ({"policies": ["opt-gk"]}, "#/policies/0", "'opt-gk' is no policy. Did you mean opt-kg?"),
+        ({"policies": ["Job"]}, "#/policies/0", "`job` is the job as it is."),
         ({"policies": ["requallo-p0.9"]}, "#/policies/0", "requallo-p0.9 cannot be"),
         ({"policies": []}, "#/policies", "at least 1 item"),
         ({"labels_per_item": [0]}, "#/labels_per_item/0", "greater than 0"),

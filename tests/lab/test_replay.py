@@ -1,6 +1,7 @@
 """Runs side by side decide as the plain job does, and give the same figures whenever they are asked for."""
 
 import os
+import tracemalloc
 from functools import cache
 from pathlib import Path
 
@@ -9,7 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from app.lab.askers import ByPair
 from app.lab.crowd import Crowd, constant, guessers, polynomial_rates, skilled, truths
+from app.lab.invented import Recipe, invented
 from app.lab.leaders import Leaders
 from app.lab.policies import NAMES, PolicyUnknown, rules_of
 from app.lab.recorded import UNKNOWN, Recorded, read_crowd
@@ -297,3 +300,14 @@ def test_requallo_on_rte_trades_labels_for_accuracy():
     rights = [each.resolved_accuracy.mean() for each in found]
     assert costs == sorted(costs)
     assert rights == sorted(rights)
+
+
+def test_pairs_are_valued_without_holding_what_that_takes_for_all_of_them():
+    """Four million pairs took two gigabytes, some 470 bytes each; what is kept of a pair are a few numbers."""
+    crowd = invented(Recipe(items=200, workers=50), np.random.default_rng(1))
+    runs = Runs(crowd, rules_of("information", crowd.labels, "choose"), 40)
+    tracemalloc.start()
+    ByPair(runs)
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert most / (40 * len(crowd.label)) < 200

@@ -122,6 +122,7 @@ EXPERIMENTS = (
         "workers for an accuracy, and accuracy from so many workers (Figure 6): four algorithms",
         _GAO,
         cost_sensitive_figures.figure_5,
+        also=("cost-sensitive-figure-6",),
     ),
     Experiment(
         "cost-sensitive-figure-11",
@@ -134,6 +135,7 @@ EXPERIMENTS = (
         "workers needed where difficulty varies more, or is another on average (Figure 13), than believed",
         _GAO,
         cost_sensitive_figures.figure_12,
+        also=("cost-sensitive-figure-13",),
     ),
     Experiment(
         "cost-sensitive-figure-14",
@@ -167,4 +169,4 @@ EXPERIMENTS = (
     ),
 )
 
-BY_NAME = {experiment.name: experiment for experiment in EXPERIMENTS}
+BY_NAME = {name: experiment for experiment in EXPERIMENTS for name in (experiment.name, *experiment.also)}

@@ -135,8 +135,11 @@ def figure_11(setting: Setting) -> Finding:
             close = ours >= each - 0.02
             agrees = close if name == ACCURACY_COST else not close
             rows.append(Row(f"{how}, {each:.2f} required: {name}", claim, ours, agrees, 4))
+    as_asked = Line.through("as required", required, required)
     panels = tuple(
-        Panel(how, "required", "obtained", tuple(Line.through(name, required, got[how, name]) for name in names))
+        Panel(
+            how, "required", "obtained", (*(Line.through(name, required, got[how, name]) for name in names), as_asked)
+        )
         for how in truths
     )
     wrong = float(special.betainc(5.2, 2.8, 0.5))
@@ -157,7 +160,8 @@ def figure_12(setting: Setting) -> Finding:
     for what, truths in (("deviation", dict(sorted(by_deviation.items()))), ("mean", means)):
         setting.tell(f"varying the {what}: {len(truths)} distributions")
         extra = {value: extra_workers(truth) for value, truth in truths.items()}
-        for name, claim in ((ACCURACY_COST, "less than 2 % more"), (CROWDSCREEN, "more where it varies more")):
+        of_screen = "more where it varies more" if what == "deviation" else "not given"
+        for name, claim in ((ACCURACY_COST, "less than 2 % more"), (CROWDSCREEN, of_screen)):
             for value in truths:
                 ours = extra[value][name]
                 agrees = ours < 0.02 if name == ACCURACY_COST else None
@@ -167,7 +171,9 @@ def figure_12(setting: Setting) -> Finding:
             Line.through(name, list(truths), [10 + 10 * extra[value][name] for value in truths])
             for name in (ACCURACY_COST, CROWDSCREEN)
         ]
-        panels.append(Panel(f"Workers by {what}", f"{what} of accuracy", "10 with the right belief", tuple(lines)))
+        panels.append(
+            Panel(f"Workers by {what}", f"{what} of accuracy", "workers (10 with the right belief)", tuple(lines))
+        )
         if what == "deviation":
             narrow, wide = (extra[value][CROWDSCREEN] for value in (min(truths), max(truths)))
             rows.append(

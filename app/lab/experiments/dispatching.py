@@ -107,4 +107,8 @@ def table_3(setting: Setting) -> Finding:
         f"{AT_ONCE:g} HITs of 400 are out at once, so that this column comes out; the rest follows from the times.",
         "The last row of the table is recomputed from its own rows of cost and share.",
     )
-    return Finding(tuple(rows), (Panel("Open questions in a HIT", "questions in a HIT", "%", tuple(lines)),), notes)
+    return Finding(
+        tuple(rows),
+        (Panel("Open questions in a HIT", "questions in a HIT", "% of its questions", tuple(lines)),),
+        notes,
+    )

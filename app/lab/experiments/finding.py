@@ -58,6 +58,7 @@ class Line:
     x: Sequence[float]
     y: Sequence[float]
     spread: Sequence[float] | None = None  # a standard deviation to either side
+    marks: Sequence[str] | None = None  # names of points that no line joins
 
     @classmethod
     def through(cls, name: str, x: npt.ArrayLike, y: npt.ArrayLike, spread: npt.ArrayLike | None = None) -> "Line":
@@ -99,6 +100,7 @@ class Experiment:
     citation: str
     run: Callable[[Setting], Finding]
     needs: tuple[str, ...] = ()  # folders of public sets
+    also: tuple[str, ...] = ()  # names of other figures that it draws as well
     seeds: int | None = None  # runs that are averaged; None: it is exact, or one long run
     quick_seeds: int = 1
 

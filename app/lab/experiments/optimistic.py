@@ -7,9 +7,10 @@ import numpy as np
 from app.lab.experiments.anything import Anything, by
 from app.lab.experiments.finding import Finding, Line, Panel, Row, Setting
 from app.lab.experiments.gittins import GittinsIndex
+from app.lab.experiments.public_sets import read_rte
 from app.lab.experiments.shuffled import shuffled
 from app.lab.experiments.spending import share_right, votes_at
-from app.lab.recorded import Recorded, read_crowd
+from app.lab.recorded import Recorded
 from app.lab.replay import replay
 from app.policy.aggregation import Aggregation, Ballots, Kos, Majority, OneCoin
 from app.policy.allocation import Allocation, KnowledgeGradient, OptimisticKnowledgeGradient
@@ -29,6 +30,7 @@ _AT_RANDOM: dict[str, Aggregation] = {
     MAJORITY: Majority(),
 }
 ITEMS, WORKERS = 50, 10  # of the simulation
+MUCH = 0.01  # at least so much is "much" lower
 
 
 def anonymous(answers: IntArray, truth: IntArray, per_item: Sequence[int], setting: Setting) -> dict[str, Array]:
@@ -117,7 +119,11 @@ def figure_2(setting: Setting) -> Finding:
         setting.tell(f"pairs: simulation {number} of {setting.seeds}")
         runs.append(pairs(crowd, per_item, 1, rng))
     together = {name: np.concatenate([run[name] for run in runs], axis=1) for name in runs[0]}
-    rows = (*_anonymous_rows(alone, per_item[-1], -1), *_pairs_rows(together, per_item))
+    rows = (
+        *_anonymous_rows(alone, per_item[-1], -1, best=(OPT_KG,)),
+        _slightly_better(alone, per_item[-1]),
+        *_pairs_rows(together, per_item),
+    )
     panels = (
         _panel("Perfect workers", alone, per_item, deviations=0.2),
         _panel("One-coin workers", together, per_item, deviations=0.2),
@@ -127,7 +133,7 @@ def figure_2(setting: Setting) -> Finding:
 
 def figure_3(setting: Setting) -> Finding:
     """RTE: recorded answers, anonymous and as pairs."""
-    crowd = read_crowd(setting.data / "rte")
+    crowd = read_rte(setting.data)
     per_item = (2, 4) if setting.quick else (1, 2, 3, 4, 5, 6, 8, 10)
     rng = np.random.default_rng(1)
     alone = anonymous(shuffled(crowd, setting.seeds, rng), crowd.truth, per_item, setting)
@@ -137,12 +143,12 @@ def figure_3(setting: Setting) -> Finding:
     chosen, counted = together[OPT_KG_PAIRS][four], float(alone[OPT_KG][four].mean())
     others = max(float(together[name][four].mean()) for name in (KG_PAIRS, BP, KOS, MAJORITY))
     rows = (
-        *_anonymous_rows(alone, 4, four),
+        *_anonymous_rows(alone, 4, four, best=(OPT_KG, GITTINS)),
         Row(f"{OPT_KG_PAIRS} at 4: mean", 0.9225, float(chosen.mean()), bool(abs(chosen.mean() - 0.9225) < 0.01), 4),
         Row(f"{OPT_KG_PAIRS} at 4: best run", 0.9225, float(chosen.max()), bool(chosen.max() >= 0.9225), 4),
         Row(f"{OPT_KG_PAIRS} at 4: worst run", "not given", float(chosen.min()), None, 4),
-        Row("best of the others at 4", "much lower", others, others < chosen.mean(), 4),
-        Row(f"{OPT_KG} with majority at 4", "much lower", counted, bool(counted < chosen.mean()), 4),
+        Row("best of the others at 4", "much lower", others, others < chosen.mean() - MUCH, 4),
+        Row(f"{OPT_KG} with majority at 4", "much lower", counted, counted < chosen.mean() - MUCH, 4),
         *(
             Row(f"{name} at 4", "not given", float(each[four].mean()), None, 4)
             for name, each in together.items()
@@ -159,15 +165,20 @@ _NOTES = (
 )
 
 
-def _anonymous_rows(found: Mapping[str, Array], labels: int, place: int) -> tuple[Row, ...]:
+def _anonymous_rows(found: Mapping[str, Array], labels: int, place: int, best: Sequence[str]) -> tuple[Row, ...]:
     mean = {name: float(each[place].mean()) for name, each in found.items()}
     at = f"at {labels} labels per item"
     worse = max(mean[KG], mean[UNIFORM])
     return (
         *(Row(f"{name} {at}", "lower", mean[name], mean[name] < mean[OPT_KG], 4) for name in (KG, UNIFORM)),
-        Row(f"{OPT_KG} {at}", "better than the rest", mean[OPT_KG], mean[OPT_KG] > worse, 4),
-        Row(f"{GITTINS} {at}", "slightly better still", mean[GITTINS], mean[GITTINS] >= mean[OPT_KG], 4),
+        *(Row(f"{name} {at}", "better than the rest", mean[name], mean[name] > worse, 4) for name in best),
     )
+
+
+def _slightly_better(found: Mapping[str, Array], labels: int) -> Row:
+    """Said of the simulation alone (section 6.1)."""
+    ours, theirs = (float(found[name][-1].mean()) for name in (OPT_KG, GITTINS))
+    return Row(f"{GITTINS} at {labels} labels per item", "slightly better still", theirs, theirs >= ours, 4)
 
 
 def _pairs_rows(found: Mapping[str, Array], per_item: Sequence[int]) -> tuple[Row, ...]:

@@ -7,9 +7,11 @@ import numpy as np
 
 from app.lab.experiments.anything import Anything, by
 from app.lab.experiments.finding import Finding, Line, Panel, Row, Setting
+from app.lab.experiments.public_sets import read_rte
 from app.lab.experiments.shuffled import shuffled
 from app.lab.experiments.spending import NO_ANSWER, share_right, until_closed, votes_at
 from app.lab.recorded import Recorded, read_crowd
+from app.lab.tables import WrongFile
 from app.policy.allocation import LabelUncertainty, OptimisticKnowledgeGradient, Requallo, RoundRobin
 from app.policy.belief import Array, IntArray
 from app.policy.engine import Engine
@@ -76,7 +78,7 @@ def on_rte(crowd: Recorded, names: tuple[str, ...], budgets: list[int], seeds: i
 
 def figure_1(setting: Setting) -> Finding:
     """RTE: how many items have three labels, how many of those are right, and their share."""
-    crowd = read_crowd(setting.data / "rte")
+    crowd = read_rte(setting.data)
     items = len(crowd.items)
     halves = [2, 4, 6, 8] if setting.quick else list(range(1, 11))  # budgets in halves of a label per item
     budgets = [items * half // 2 for half in halves]
@@ -189,6 +191,8 @@ def table_3(setting: Setting) -> Finding:
     """The Game data: what six requirements cost until all items are done, and how right they are then."""
     setting.tell("reading the Game data")
     crowd = cut_of_the_game(read_crowd(setting.data / "millionaire"))
+    if not crowd.items:
+        raise WrongFile(setting.data / "millionaire" / "answers.csv", 2, "no item has 20 answers and a right majority")
     rng = np.random.default_rng(1)
     answers = [shuffled(crowd, 1, rng, depth=2 * MOST_VOTES)[0] for _ in range(setting.seeds)]
     rows = [
@@ -209,12 +213,14 @@ def table_3(setting: Setting) -> Finding:
     for column, what in enumerate(("labels", "instances", "accuracy")):
         theirs, ours = (sorted(table, key=lambda name: table[name][column]) for table in (PRINTED_TABLE_3, found))
         rows.append(Row(f"order by {what}", _short(theirs), _short(ours), theirs == ours))
-    line = Line.through("ours", [each[0] for each in found.values()], [each[2] for each in found.values()])
-    printed = PRINTED_TABLE_3.values()
-    theirs_line = Line.through("paper", [each[0] for each in printed], [each[2] for each in printed])
+    marks = [name.removeprefix("Requallo-") for name in _REQUIREMENTS]
+    points = []
+    for whose, table in (("paper", PRINTED_TABLE_3), ("ours", found)):
+        bought, right = ([float(table[name][column]) for name in _REQUIREMENTS] for column in (0, 2))
+        points.append(Line(whose, bought, right, marks=marks))
     return Finding(
         tuple(rows),
-        (Panel("Six requirements on the Game data", "labels bought", "accuracy", (theirs_line, line)),),
+        (Panel("Six requirements on the Game data", "labels bought", "accuracy", tuple(points)),),
         (
             "The paper's order of arrival is lost; here it is drawn by chance: only the order of the rows can agree.",
             "Our copy of the data is another cut: some questions of the paper's are not in it.",

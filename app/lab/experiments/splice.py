@@ -9,6 +9,7 @@ from scipy import special
 from app.lab.experiments.finding import Finding, Line, Panel, Row, Setting
 from app.lab.experiments.requallo import LABELED, LOOPING, LU, OPT_KG, P02, RANDOM, policies
 from app.lab.experiments.spending import votes_at
+from app.lab.tables import WrongFile
 from app.policy.belief import Array, IntArray, Mask
 from app.policy.features import FeatureModel
 
@@ -26,9 +27,20 @@ class Examples:
 
 def read_examples(path: Path) -> Examples:
     """LIBSVM's text: a label, then index:value for every feature."""
-    lines = [line.split() for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
-    features = np.array([[float(field.split(":")[1]) for field in line[1:]] for line in lines])
-    return Examples(features, np.array([float(line[0]) > 0 for line in lines]))
+    lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+    found = [_example(path, number, line.split()) for number, line in enumerate(lines, start=1) if line.strip()]
+    if len({len(values) for values in found}) != 1:
+        raise WrongFile(path, 1, "every example must have as many features as any other")
+    table = np.array(found)
+    return Examples(table[:, 1:], table[:, 0] > 0)
+
+
+def _example(path: Path, number: int, fields: list[str]) -> list[float]:
+    """Its label and its features."""
+    try:
+        return [float(fields[0]), *(float(field.split(":")[1]) for field in fields[1:])]
+    except (ValueError, IndexError) as error:
+        raise WrongFile(path, number, "must be a label and index:value for every feature, as LIBSVM has it") from error
 
 
 def standardised(train: Examples, test: Examples) -> tuple[Array, Array]:

@@ -6,9 +6,9 @@ import numpy as np
 
 from app.lab.curves import Curve, saving
 from app.lab.experiments.finding import Finding, Line, Panel, Row, Setting
+from app.lab.experiments.public_sets import read_rte
 from app.lab.experiments.shuffled import shuffled
 from app.lab.experiments.spending import share_right, until_closed
-from app.lab.recorded import read_crowd
 from app.lab.streams import Outcome
 from app.policy.allocation import RoundRobin
 from app.policy.belief import IntArray
@@ -93,7 +93,7 @@ def figure_3(setting: Setting) -> Finding:
 
 def figure_4(setting: Setting) -> Finding:
     """RTE: the error of ten labels from about six."""
-    crowd = read_crowd(setting.data / "rte")
+    crowd = read_rte(setting.data)
     answers = shuffled(crowd, setting.seeds, np.random.default_rng(1)).reshape(-1, 10)
     truth = np.tile(crowd.truth, setting.seeds)
     overlap = [fixed(answers, truth, labels) for labels in range(1, 11)]
