@@ -23,6 +23,7 @@ class Worker:
     decided: int = 0
     agreed: int = 0
     gold_asked: int = 0
+    carried: Sequence[float] | None = None  # the skill that was brought from another job
 
 
 STRANGER = Worker()
@@ -38,7 +39,7 @@ class Registration:
     skill: Sequence[float] | None = None  # that of the tier
 
 
-_COLUMNS = "worker, skill, price, block, decided, agreed, gold_asked"
+_COLUMNS = "worker, skill, price, block, decided, agreed, gold_asked, carried"
 _LOAD = f"SELECT {_COLUMNS} FROM worker WHERE job_id = $1 AND worker = ANY ($2::text[])"
 # Conditions stand as in the index, literally.
 _MOST_PROMISING = f"""

@@ -33,6 +33,7 @@ from app.store.history import hold_still
 from app.store.jobs import Job, load_job
 from app.store.standings import Place, places_of
 from app.store.workers import Worker, load_workers
+from app.use_cases.skills import skill_rows
 from app.use_cases.standing import Known, facts_of
 from app.use_cases.workshop import Workshop
 
@@ -130,17 +131,15 @@ def _standing(
     job: Job, places: Sequence[Place], votes: Sequence[Vote], workers: Sequence[tuple[str, Worker]]
 ) -> Standing:
     labels = [place.standing.label for place in places]
-    newcomer = job.engine.newcomer()
     unnamed = sum(vote.worker is None for vote in votes)
-    known = [newcomer if worker.skill is None else np.array(worker.skill) for _, worker in workers]
-    skill = [each if len(each) == len(newcomer) else newcomer for each in known] + [newcomer] * unnamed
+    prior = skill_rows(job.engine, [worker.carried for _, worker in workers], len(workers) + unnamed)
     return Standing(
         answers=_ballots(job, places, votes, [name for name, _ in workers], unnamed),
         state=_state(places),
         label=np.array([NOBODY if label is None else label for label in labels]),
         closed=np.array([place.standing.state is not ItemState.OPEN for place in places]),
-        skill=np.array(skill).reshape(len(skill), len(newcomer)),
-        prior=np.tile(newcomer, (len(skill), 1)),
+        skill=skill_rows(job.engine, [worker.skill for _, worker in workers], len(prior), prior),
+        prior=prior,
         price=np.array([float(worker.price) for _, worker in workers] + [1.0] * unnamed),
         given=job.answers,
         refit_at=job.refit_at,

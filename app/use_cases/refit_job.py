@@ -16,7 +16,6 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.policy.aggregation import Ballots
 from app.policy.belief import Array, Facts, IntArray, State
-from app.policy.engine import Engine
 from app.policy.fitting import Crowd, Fit, fit
 from app.policy.workers.replayed import replayed
 from app.store.answers import Vote, votes_on_items_since, votes_since
@@ -26,7 +25,7 @@ from app.store.standings import Place, places_of, versions_of
 from app.store.workers import Fitted, forget_skills, load_workers, replace_skills
 from app.use_cases.clock import Clock
 from app.use_cases.judge_again import Change, changes_of, write_changes
-from app.use_cases.skills import accuracies
+from app.use_cases.skills import accuracies, skill_rows
 from app.use_cases.standing import with_state
 from app.use_cases.workshop import Workshop
 
@@ -62,33 +61,13 @@ async def refit_job(
 
 def _fitted(history: History) -> Fit:
     job, ballots = history.job, ballots_of(history)
-    prior = _rows(job.engine, history.carried, ballots.workers)
-    crowd = Crowd(skill=_rows(job.engine, history.skills, ballots.workers, prior), prior=prior)
+    prior = skill_rows(job.engine, history.carried, ballots.workers)
+    crowd = Crowd(skill=skill_rows(job.engine, history.skills, ballots.workers, prior), prior=prior)
     return fit(job.rules.worker_model, job.stage, ballots, _facts(history), crowd)
 
 
 def _facts(history: History) -> Facts:
     return replace(Facts.plain(history.job.items, history.job.rules.seed), prior=history.prior, gold=history.gold)
-
-
-def _rows(
-    engine: Engine, known: Sequence[Sequence[float] | None], workers: int, otherwise: Array | None = None
-) -> Array:
-    """The skills of all workers, unnamed ones included; of whom nothing is known, `otherwise` or a newcomer's."""
-    newcomer = engine.newcomer()
-    rows = np.tile(newcomer, (workers, 1)) if otherwise is None else otherwise.copy()
-    for place, skill in enumerate(known):
-        if skill is not None:
-            rows[place] = skill if len(skill) == len(newcomer) else _converted(engine, skill)
-    return rows
-
-
-def _converted(engine: Engine, skill: Sequence[float]) -> Array:
-    """A skill that was brought from a job in another stage, in the shape of the one in force."""
-    model, classes = engine.rules.worker_model, len(engine.rules.labels)
-    widths = [len(model.acting(stage, classes).newcomer(classes)) for stage in range(len(model.stages(classes)))]
-    converted: Array = model.convert(np.array([skill]), widths.index(len(skill)), engine.stage, classes)[0]
-    return converted
 
 
 @dataclass

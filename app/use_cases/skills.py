@@ -7,6 +7,7 @@ import numpy as np
 from scipy import special
 
 from app.policy.belief import Array
+from app.policy.engine import Engine
 from app.store.jobs import Job
 from app.store.worker_pages import WorkerRow
 
@@ -49,6 +50,26 @@ def estimates(job: Job, rows: Sequence[WorkerRow]) -> list[Skill | None]:
     ends = np.column_stack([model.accuracy(skills), model.interval(skills)]).tolist() if known else []
     found = iter(Skill(*three) for three in ends)
     return [None if row.skill is None else next(found) for row in rows]
+
+
+def skill_rows(
+    engine: Engine, known: Sequence[Sequence[float] | None], workers: int, otherwise: Array | None = None
+) -> Array:
+    """The skills of all workers, unnamed ones included; of whom nothing is known, `otherwise` or a newcomer's."""
+    newcomer = engine.newcomer()
+    rows = np.tile(newcomer, (workers, 1)) if otherwise is None else otherwise.copy()
+    for place, skill in enumerate(known):
+        if skill is not None:
+            rows[place] = skill if len(skill) == len(newcomer) else _converted(engine, skill)
+    return rows
+
+
+def _converted(engine: Engine, skill: Sequence[float]) -> Array:
+    """A skill that was brought from a job in another stage, in the shape of the one in force."""
+    model, classes = engine.rules.worker_model, len(engine.rules.labels)
+    widths = [len(model.acting(stage, classes).newcomer(classes)) for stage in range(len(model.stages(classes)))]
+    converted: Array = model.convert(np.array([skill]), widths.index(len(skill)), engine.stage, classes)[0]
+    return converted
 
 
 def _by_agreement(agreed: int, decided: int) -> Skill | None:

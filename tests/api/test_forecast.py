@@ -118,6 +118,22 @@ async def test_a_model_that_keeps_something_of_every_answer_is_foretold(new_job)
     assert (await job.status())["forecast"]["resolved"]["high"] <= 30
 
 
+async def test_who_is_known_from_another_job_is_foretold_to_need_fewer_answers(new_job):
+    """Four who were always right there agree here on twenty items of sixty; fits that are rehearsed know them, too."""
+    fields = LEARNING | {"requirement": {"kind": "posterior", "min_probability": 0.99}}
+    source = await new_job(items=60, **fields)
+    await all_answers(source, 60, dict.fromkeys("abcd", 1.0))
+    assert (await finished(source.http, (await source.http.post(f"{source.path}/refit")).headers["location"]))[
+        "outcome"
+    ]
+    cost = []
+    for known in ({}, {"reputation": source.id}):
+        job = await new_job(items=60, **fields, **known)
+        await all_answers(job, 20, dict.fromkeys("ab", 1.0))
+        cost.append(float((await foretold(job))["outcome"]["cost"]["expected"]))
+    assert cost[1] < cost[0] - 2
+
+
 async def test_nothing_is_foretold_of_nothing(new_job):
     job = await new_job()
     operation = await foretold(job)
