@@ -21,7 +21,7 @@ class _Share(click.FloatRange):
 
     def convert(self, value: Any, parameter: click.Parameter | None, context: click.Context | None) -> Any:  # noqa: ANN401  click's own
         found = super().convert(value, parameter, context)
-        if found != found:  # noqa: PLR0124  only NaN
+        if np.isnan(found):
             self.fail(f"{value} is no number.", parameter, context)
         return found
 

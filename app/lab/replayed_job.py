@@ -91,7 +91,7 @@ class ReplayedJob:
             rules.worker_model, job.engine.stage, ballots, job.facts, fitting.Crowd(job.skill, newcomers)
         )
         job.engine, job.skill = replace(job.engine, stage=found.stage), found.refitted.skill.copy()
-        answered = np.unique(ballots.item)
+        answered = np.flatnonzero(ballots.answered)
         state = found.refitted.state
         reopens = np.full(len(answered), rules.refit is not None and rules.refit.reopen)
         job.restate(answered, State(state.votes[answered], state.evidence[answered]), reopens=reopens)
