@@ -3,7 +3,7 @@
 300 items, 30 workers. A clique of 40 % comes first and alone, for the first 600 answers. On a quarter of the items all
 of it falls for the same wrong answer (19 times in 20), on the others it is right with .85: with .65 in all. The honest
 come then, together with the clique; they are right with .8 to .95, on all items alike, .875 in the mean. The
-requirement is a posterior of .98, and whatever an answer resolves becomes gold; half of the assignments are gold. Fits
+requirement is a posterior of .9, and whatever an answer resolves becomes gold; half of the assignments are gold. Fits
 are half as frequent as by default, which gives the loop time.
 
 Without the guards, which only the lab can switch off, workers are scored on items that they decided themselves, nobody
@@ -33,9 +33,9 @@ LURED, LESS_LURED = 0.25, 0.15  # of the items
 CHECKPOINTS = (600, 900, 1_200, 1_500, 1_800, 9_999)
 RULES = {
     "labels": ("no", "yes"),
-    "requirement": {"kind": "posterior", "min_probability": 0.98},
+    "requirement": {"kind": "posterior", "min_probability": 0.9},
     "gold": {"first_share": 0.5, "last_share": 0.5},
-    "auto_gold": {"min_confidence": 0.98},
+    "auto_gold": {"min_confidence": 0.9},
     "refit": {"growth": 0.1},
 }
 NO_GUARDS = Guards(own_votes=False, recheck=False, doubt=False)

@@ -12,7 +12,7 @@ from app.policy.belief import IntArray, Mask
 from app.policy.chance import scramble
 
 Order = Literal["random", "recorded"]
-_AT_ONCE = 100_000  # pairs that are valued together: four million at once took two gigabytes
+_AT_ONCE = 40_000  # pairs that are valued together: four million at once took gigabytes
 
 
 class Asker(ABC):

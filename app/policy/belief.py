@@ -72,6 +72,7 @@ class Belief:
     alpha: Array  # (items, classes) Dirichlet parameters of the classes' shares in an endless crowd, prior included
     facts: Facts
     probability: Array | None = None  # (items, classes) where the model gives the classes' probabilities directly
+    clear: Array | None = None  # (items, classes) the same, if only what the next answer tells of knowledge counts
 
     @classmethod
     def of(cls, votes: npt.ArrayLike, facts: Facts | None = None) -> "Belief":

@@ -46,6 +46,23 @@ class Prospect:
         """How likely the next answer is each class, shape (items, classes)."""
         return self.model.chances(self.now, self.skill)
 
+    @cached_property
+    def namesakes(self) -> IntArray:
+        """For each class the first one that differs from it only in name, shape (classes,).
+
+        Classes that nobody has voted for on any of these items, and of which the worker model says the same.
+        """
+        votes = self.state.votes
+        each = np.arange(votes.shape[1])
+        if self.model.tells_classes_apart or len(each) <= 2:  # noqa: PLR2004  nothing to save
+            return each
+        said = self.now.alpha if self.now.probability is None else self.now.probability
+        unvoted = np.flatnonzero(~votes.any(axis=0))
+        for c in unvoted:
+            same = unvoted[(said[:, unvoted] == said[:, c : c + 1]).all(axis=0)]
+            each[c] = same[0]
+        return each
+
     def once(self, name: object, compute: "Callable[[Prospect], Array]") -> Array:
         """What was computed of this prospect under that name before, or is now."""
         if name not in self._computed:

@@ -15,7 +15,7 @@ from tests.api.test_refit import all_answers
 from tests.conftest import LEARNING, finished
 
 PLAN = ForecastPlanIn.model_config["json_schema_extra"]["examples"][0]
-SMALL = PLAN | {"items": 60, "budget": "150"}
+SMALL = PLAN | {"items": 60, "budget": "360"}
 
 
 async def foretold(job) -> dict:
@@ -30,7 +30,7 @@ async def test_a_plan_is_foretold_within_its_budget(client):
     assert response.status_code == 200, response.text
     plan = response.json()
     assert plan["items"] == plan["sample"] == 60
-    assert float(plan["cost"]["high"]) <= 150
+    assert float(plan["cost"]["high"]) <= 360
     assert 0 < plan["resolved"]["low"] <= plan["resolved"]["expected"] <= plan["resolved"]["high"] <= 60
     assert 0.5 < plan["accuracy"]["expected"] <= 1
     assert len(plan["curve"]) == 20
@@ -120,7 +120,7 @@ async def test_a_model_that_keeps_something_of_every_answer_is_foretold(new_job)
 
 async def test_who_is_known_from_another_job_is_foretold_to_need_fewer_answers(new_job):
     """Four who were always right there agree here on twenty items of sixty; fits that are rehearsed know them, too."""
-    fields = LEARNING | {"requirement": {"kind": "posterior", "min_probability": 0.99}}
+    fields = LEARNING | {"requirement": {"kind": "posterior", "min_probability": 0.9}}
     source = await new_job(items=60, **fields)
     await all_answers(source, 60, dict.fromkeys("abcd", 1.0))
     assert (await finished(source.http, (await source.http.post(f"{source.path}/refit")).headers["location"]))[
@@ -217,7 +217,7 @@ async def test_a_plan_becomes_a_job_and_the_job_is_held_to_it(client):
     response = await client.post("/v1/jobs", json={"labels": ["cat", "dog"], "plan": offer, "max_labels": 8})
     assert response.status_code == 201, response.text
     job = response.json()
-    assert (job["budget"], job["max_labels"], job["requirement"]) == ("150", 8, offer["requirement"])
+    assert (job["budget"], job["max_labels"], job["requirement"]) == ("360", 8, offer["requirement"])
     assert job["plan"]["promise"] == offer["promise"]
     assert job["plan"]["compared"]["code"] == "too-early"
     assert job["plan"]["so_far"]["cost_per_item"] is None

@@ -17,7 +17,7 @@ def rows(name: str, file: str) -> list[dict[str, str]]:
         return list(csv.DictReader(lines))
 
 
-@pytest.mark.parametrize(("name", "model", "accuracy"), [("bluebirds", "two-coin", 0.88), ("rte", "two-coin", 0.925)])
+@pytest.mark.parametrize(("name", "model", "accuracy"), [("bluebirds", "two-coin", 0.87), ("rte", "two-coin", 0.925)])
 async def test_auto_ends_where_the_crowd_needs_it(client, name, model, accuracy):
     """With all answers and nothing but the labels said: bluebirds needs two coins per worker, RTE does not."""
     answers, truths = rows(name, "answers.csv"), rows(name, "truth.csv")

@@ -74,4 +74,4 @@ def test_facts_are_cut_with_their_gold():
     assert some.gold is not None
     assert some.gold.tolist() == [0, 2, 2]
     assert some.seed == 9
-    assert Auto().start(some, 3).evidence.argmax(axis=1).tolist() == [0, 2, 2]
+    assert Auto().read(Auto().start(some, 3), some).leader.tolist() == [0, 2, 2]

@@ -56,7 +56,7 @@ class ForecastPlanIn(Rules):
                 {
                     "labels": ["cat", "dog"],
                     "items": 100,
-                    "budget": "300",
+                    "budget": "600",
                     "requirement": {"kind": "posterior", "min_probability": 0.95},
                     "max_labels": 10,
                     "prior": {"kind": "beta", "a": 6, "b": 2},

@@ -18,7 +18,7 @@ def futures(prospect: Prospect) -> list[tuple[Prospect, IntArray]]:
     >>> [classes.tolist() for _, classes in futures(Prospect.of(Anonymous(), state, Facts.plain(1)))]
     [[0], [1, 3, 4], [2]]
     """
-    namesake = _namesakes(prospect)
+    namesake = prospect.namesakes
     return [(prospect.after_all(int(c)), np.flatnonzero(namesake == c)) for c in np.unique(namesake)]
 
 
@@ -37,16 +37,3 @@ def rewards(prospect: Prospect) -> Array:
     for future, classes in futures(prospect):
         gains[:, classes] = (future.now.certainty - prospect.now.certainty)[:, None]
     return gains
-
-
-def _namesakes(prospect: Prospect) -> IntArray:
-    """For each class the first one that differs from it only in name, shape (classes,)."""
-    votes, alpha = prospect.state.votes, prospect.now.alpha
-    each = np.arange(votes.shape[1])
-    if prospect.model.tells_classes_apart or len(each) <= 2:  # noqa: PLR2004  nothing to save
-        return each
-    unvoted = np.flatnonzero(~votes.any(axis=0))
-    for c in unvoted:
-        same = unvoted[(alpha[:, unvoted] == alpha[:, c : c + 1]).all(axis=0)]
-        each[c] = same[0]
-    return each

@@ -1,5 +1,6 @@
 """Stop when one class is likely enough to be the true one."""
 
+from collections.abc import Callable
 from typing import Annotated, Literal
 
 import numpy as np
@@ -12,10 +13,9 @@ from app.policy.dirichlet import chance_of_the_strongest
 from app.policy.prospect import Prospect
 from app.policy.requirements.base import HORIZON, Requirement
 from app.policy.shares import strongest_other
+from app.policy.workers.base import Foresight
 
 _BINARY = 2  # two classes have a closed form
-_SURE = 1 - 2**-53  # the largest chance that leaves something to take the logarithm of
-_STEP = 1e-9  # of a vote, or of log-odds: what rounding may take away from a bar that is met exactly
 _ROUNDING = 1e-9  # of what may be missing to certainty: 57/64 does reach 0.890625
 
 
@@ -41,10 +41,10 @@ class Posterior(Requirement):
 
     def shortfalls(self, prospect: Prospect) -> Array:
         """By formula, for two classes and counted votes: 1 - P(theta >= 1/2) = I_{1/2}(own, other)."""
-        alpha = prospect.now.alpha
-        if prospect.now.probability is not None:
-            gain = prospect.model.gain(prospect.skill, alpha.shape[1])
-            return super().shortfalls(prospect) if gain is None else self._by_log_odds(prospect.now.probability, gain)
+        alpha, foresight = prospect.now.alpha, prospect.model.foresight(prospect.state, prospect.skill)
+        if foresight is not None:
+            found = {c: self._foreseen(foresight, c, len(alpha)) for c in np.unique(prospect.namesakes).tolist()}
+            return np.stack([found[c] for c in prospect.namesakes.tolist()], axis=1)
         if not prospect.only_counts:
             return super().shortfalls(prospect)
         if alpha.shape[1] == _BINARY:
@@ -63,12 +63,9 @@ class Posterior(Requirement):
             f"{'which reaches' if met else 'short of'} {self.min_probability:g}",
         )
 
-    def _by_log_odds(self, probability: Array, gain: Array) -> Array:
-        """Votes until log-odds that grow by `gain` with each reach those of the minimum, shape (items, classes)."""
-        certain = np.clip(probability, np.finfo(float).tiny, 1.0)
-        missing = np.log((1 - self._doubt) / self._doubt) - np.log(certain) + np.log1p(-np.minimum(certain, _SURE))
-        steps = np.ceil(np.divide(missing, gain, out=np.full_like(missing, HORIZON), where=gain > 0) - _STEP)
-        return np.where(missing <= _STEP, 0.0, np.clip(steps, 0.0, HORIZON))
+    def _foreseen(self, foresight: Foresight, c: int, items: int) -> Array:
+        """Of a model that can tell what any number of votes for class c would make of the items, shape (items,)."""
+        return _fewest(lambda votes: np.asarray(1 - foresight(c, votes)[:, c] <= self._doubt), items)
 
     @property
     def _doubt(self) -> float:
@@ -81,15 +78,28 @@ class Posterior(Requirement):
         return np.asarray(found[:, same.ravel()])
 
     def _search(self, alpha: Array, c: int) -> Array:
-        """Bisection up to the horizon: the chance of class c only grows with its votes."""
-        low, high = np.full(len(alpha), -1.0), np.full(len(alpha), float(HORIZON))
-        while (high - low > 1).any():
-            middle = np.ceil((low + high) / 2)
+        def met(votes: Array) -> Mask:
             likelier = alpha.copy()
-            likelier[:, c] += middle
-            met = (likelier[:, c] > strongest_other(likelier)[:, c]) & self._likely_enough(likelier)
-            low, high = np.where(met, low, middle), np.where(met, middle, high)
-        return high
+            likelier[:, c] += votes
+            return np.asarray((likelier[:, c] > strongest_other(likelier)[:, c]) & self._likely_enough(likelier))
+
+        return _fewest(met, len(alpha))
 
     def _likely_enough(self, alpha: Array) -> Mask:
         return np.asarray(1 - chance_of_the_strongest(alpha) <= self._doubt)
+
+
+def _fewest(met: Callable[[Array], Mask], items: int) -> Array:
+    """The fewest votes with which each item meets it, shape (items,), by bisection up to the horizon.
+
+    More votes for a class only make it likelier, but for workers who are wrong more often than right.
+
+    >>> _fewest(lambda votes: votes >= np.array([0.0, 5.0, 99.0]), 3).tolist()
+    [0.0, 5.0, 64.0]
+    """
+    low, high = np.full(items, -1.0), np.where(met(np.zeros(items)), 0.0, float(HORIZON))
+    while (high - low > 1).any():
+        middle = np.floor((low + high + 1) / 2)  # not ceil, which makes -0.0 of -0.5
+        there = met(middle)
+        low, high = np.where(there, low, middle), np.where(there, middle, high)
+    return high

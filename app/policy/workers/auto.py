@@ -11,9 +11,10 @@ from app.policy.aggregation.ballots import Ballots
 from app.policy.belief import Array, Facts, Mask
 from app.policy.chance import uniform
 from app.policy.workers.base import Choice
+from app.policy.workers.clarity import OF_CROWDS, Clarity
 from app.policy.workers.confusion import Confusion
 from app.policy.workers.copied import Copied, free_skills
-from app.policy.workers.error_rate import ErrorRate
+from app.policy.workers.error_rate import ClearItems, ErrorRate
 from app.policy.workers.held_out import Gain, folds, gain
 from app.policy.workers.latent_truth import LatentTruth
 
@@ -31,13 +32,14 @@ class Auto(ErrorRate):
 
         move to the other stage if  mean(d) > margin * error(d),    d = log P'(answer | rest) - log P(answer | rest).
 
-    All stages take an item to have one true class (Dawid and Skene 1979; Zhang et al., JMLR 17, 2016) and keep log
-    P(class) as evidence, so an item reads the same in each. The first spreads a worker's errors evenly over the other
-    classes; the second, named two-coin with two labels and confusion with more, has a row per class. From 100 answers
-    on, `choose` holds a fifth of them out, fits both stages on the rest, and compares how likely each held-out answer
-    was; its error is that of sums by worker. The other fifths follow where the first shows half of the gain that would
-    be expected of it, were the margin met in the end. Falling back needs the same margin, so chance alone does not make
-    it flip. By itself the model is its first stage; `acting` is the one in force. For the comparison alone the first
+    All stages take an item to have one true class (Dawid and Skene 1979; Zhang et al., JMLR 17, 2016) and a degree of
+    clarity (`Clarity`), and keep log P(class, degree) as evidence, so an item reads the same in each. The first spreads
+    a worker's errors evenly over the other classes; the second, named two-coin with two labels and confusion with more,
+    has a row per class. From 100 answers on, `choose` holds a fifth of them out, fits both stages on the rest, and
+    compares how likely each held-out answer was; its error is that of sums by worker. The other fifths follow where the
+    first shows half of the gain that would be expected of it, were the margin met in the end. Falling back needs the
+    same margin, so chance alone does not make it flip. By itself the model is its first stage; `acting` is the one in
+    force. For the comparison alone items are taken to be clear, which says the same and takes less time, and the first
     stage may take classes to be as common as they come, lest unequal classes pass for workers who lean to one.
 
     In the third, `copied`, some workers repeat one source. It comes into force where a quick look suspects it and it
@@ -45,18 +47,19 @@ class Auto(ErrorRate):
     or the margin, whichever is more; and stays while it is suspected and better at all. Of more than 200,000 answers,
     those on a part of the items are looked at for it.
 
-    All answers of six public sets speak for matrices: by 10 errors on adult2 (accuracy .781 for .763), 5.6 on bluebirds
-    (.898 for .722), 3.2 on RTE (.929 for .925), 2.9 on TEMP (.942 for .939), 2.7 on D_PosSent (.960 for .950), 2.5 on
-    weather (.860 for .850). Those of 60 simulated crowds of workers with one accuracy each never by more than 1.9.
+    All answers of six public sets speak for matrices: by 10 errors on adult2 (accuracy .778 for .760), 5.6 on bluebirds
+    (.880 for .722), 3.2 on RTE (.930 for .927), 2.9 on TEMP (.942 for .939), 2.7 on D_PosSent (.952 for .945), 2.5 on
+    weather (.857 for .857). Those of 60 simulated crowds of workers with one accuracy each never by more than 1.9.
 
     >>> Auto().stages(2), Auto().stages(5), Auto().stages(101)
     (('one-coin', 'two-coin', 'copied'), ('one-coin', 'confusion', 'copied'), ('one-coin',))
     """
 
     kind: Literal["auto"] = "auto"
+    clarity: ClassVar[Clarity] = OF_CROWDS
     margin: Annotated[
         float, Field(ge=0, le=100, description="Standard errors by which a stage must foretell answers better")
-    ] = 2.0
+    ] = 1.0
 
     def stages(self, classes: int) -> tuple[str, ...]:
         if classes > Confusion.most_labels:
@@ -66,7 +69,7 @@ class Auto(ErrorRate):
     def acting(self, stage: int, classes: int) -> LatentTruth:
         if stage not in range(len(self.stages(classes))):
             raise ValueError(f"auto has no stage {stage} with {classes} labels")
-        return (self, Confusion(prior=self.prior), Copied(prior=self.prior))[stage]
+        return (self, _Rows(prior=self.prior), Copied(prior=self.prior))[stage]
 
     def convert(self, skill: Array, from_stage: int, to_stage: int, classes: int) -> Array:
         """The same workers in the shape of another stage, shape (workers, parameters).
@@ -132,7 +135,8 @@ class Auto(ErrorRate):
 
     def _scores(self, stage: int, ballots: Ballots, facts: Facts, prior: Array, held: list[Mask]) -> Array:
         """Of the first stage with classes as common as any other, or as they come: whichever foretells better."""
-        models = [self.acting(_ROWS, ballots.classes)] if stage else [self, _FreeShares(prior=self.prior)]
+        kinds = (Confusion,) if stage else (ClearItems, _FreeShares)
+        models = [kind(prior=self.prior) for kind in kinds]
         return max((_foretold(model, ballots, facts, prior, held) for model in models), key=np.mean)
 
     def _copying(self, ballots: Ballots, facts: Facts, prior: Array, stage: int) -> Choice | None:
@@ -153,7 +157,7 @@ class Auto(ErrorRate):
         rivals = [
             self._scores(_PLAIN, ballots, facts, plain, held),
             self._scores(_ROWS, ballots, facts, rows, held),
-            _foretold(self, ballots, facts, free_skills(plain), held),
+            _foretold(ClearItems(prior=self.prior), ballots, facts, free_skills(plain), held),
         ]
         scores = _foretold(model, ballots, facts, plain, held)
         gains = [gain(scores, rival, item) for rival in rivals]
@@ -169,10 +173,10 @@ class Auto(ErrorRate):
         return Choice(_COPIED, held_out, apart.answers, Reason("some-copy", said))
 
     def _reason(self, moves: bool, here: str, there: str, apart: "_Apart") -> Reason:  # noqa: FBT001  a fact, not a switch
-        said = _said(here, there, apart)
+        said, margin = _said(here, there, apart), f"{self.margin:g} {'error' if self.margin == 1 else 'errors'}"
         if moves:
-            return Reason("foretells-better", f"{said}: more than the {self.margin:g} errors that are asked for")
-        return Reason("no-clear-gain", f"{said}: {here} stays unless it is better by {self.margin:g} errors")
+            return Reason("foretells-better", f"{said}: more than the margin of {margin}")
+        return Reason("no-clear-gain", f"{said}: {here} stays unless it is better by {margin}")
 
 
 def _said(here: str, there: str, apart: "_Apart") -> str:
@@ -202,8 +206,13 @@ class _Apart(NamedTuple):
     answers: int
 
 
-class _FreeShares(ErrorRate):
+class _Rows(Confusion):
+    """The second stage in force."""
+
+    clarity: ClassVar[Clarity] = OF_CROWDS
+
+
+class _FreeShares(ClearItems):
     """The first stage where it is compared on unequal classes."""
 
-    kind: Literal["one-coin"] = "one-coin"
     shares_held: ClassVar[float] = 0.0

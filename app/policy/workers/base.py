@@ -1,6 +1,7 @@
 """What every worker model can say: what a vote tells about the item, and what it tells about the worker."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, ClassVar
 
@@ -19,6 +20,8 @@ SkillPrior = Annotated[
     tuple[PseudoAnswers, PseudoAnswers],
     Field(description="Right and wrong answers that a newcomer is credited with; [4, 1] expects 80 % accuracy"),
 ]
+
+Foresight = Callable[[int, Array], Array]  # P(class), (items, classes), after votes[i] more answers c on item i
 
 
 @dataclass(frozen=True)
@@ -78,10 +81,10 @@ class WorkerModel(Member, ABC):
         """The state alone after that answer: for looking ahead, where nobody asks what the worker would learn."""
         return self.learn(state, facts, skill, label)[0]
 
-    def gain(self, skill: Array, classes: int) -> Array | None:  # noqa: ARG002  most cannot say
-        """The log-odds that an answer c adds to class c against any other one, shape (items, classes).
+    def foresight(self, state: State, skill: Array) -> Foresight | None:  # noqa: ARG002  most can only walk
+        """What any number of further answers of one class would make of the items, all by workers with skill[i].
 
-        None where it is not the same against all others, or not the same for every further answer.
+        None where that cannot be told at once, but only answer by answer.
         """
         return None
 

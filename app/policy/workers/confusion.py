@@ -10,8 +10,6 @@ from app.policy.shares import Index
 from app.policy.workers.latent_truth import LatentTruth, without
 from app.policy.workers.skill_rows import expected
 
-_ALIKE = 1e-12  # chances that are equal on paper
-
 
 class Confusion(LatentTruth):
     """Bayes by confusion matrices with Dirichlet rows (Dawid and Skene 1979; Liu and Wang, ICML 2012), online.
@@ -51,40 +49,31 @@ class Confusion(LatentTruth):
         return dirichlets.reshape(len(dirichlets), dirichlets.shape[1] ** 2)
 
     def chances(self, belief: Belief, skill: Array) -> Array:
-        return np.asarray(np.einsum("ij,ijk->ik", belief.posterior, expected(self.dirichlets(skill))))
-
-    def gain(self, skill: Array, classes: int) -> Array | None:
-        rows = expected(self.dirichlets(skill))  # (items, true class, answer)
-        each = np.arange(classes)
-        right, wrong = rows[:, each, each], rows.copy()
-        wrong[:, each, each] = -np.inf
-        most = wrong.max(axis=1)
-        wrong[:, each, each] = np.inf
-        return np.log(right / most) if (most - wrong.min(axis=1) <= _ALIKE * most).all() else None
+        clear = belief.posterior if belief.clear is None else belief.clear
+        known = np.einsum("ij,ijk->ik", clear, expected(self.dirichlets(skill)))
+        return np.asarray(known + (1 - clear.sum(axis=1, keepdims=True)) / clear.shape[1])
 
     def fitting(self, chance: Array, worker: Index, label: Index, classes: int) -> Array:  # noqa: ARG002  as many as rows
         return np.asarray(chance[worker, :, label])
 
-    def counted(self, probability: Array, label: Index) -> Array:
-        items, classes = probability.shape
+    def counted(self, heeding: Array, label: Index) -> Array:
+        items, classes = heeding.shape
         counts = np.zeros((items, classes, classes))
-        counts[np.arange(items), :, label] = probability
+        counts[np.arange(items), :, label] = heeding
         return self.packed(counts)
 
-    def log_likelihoods(self, skill: Array, posterior: Array, ballots: Ballots) -> Array:
-        rows, cell = self.dirichlets(skill), _cell(ballots)
-        found = []
-        for truth, chance in enumerate(np.ascontiguousarray(posterior.T)):  # one by one: many classes, little memory
-            own = chance[ballots.item]
-            fitting = without(rows[:, truth].ravel()[cell], own)
-            total = without(rows[:, truth].sum(axis=1)[ballots.worker], own)
-            found.append(sum_by(ballots.item, np.log(fitting / total), ballots.items))
-        return np.stack(found, axis=1)
-
-    def expected_counts(self, posterior: Array, ballots: Ballots) -> Array:
-        cell, cells = _cell(ballots), ballots.workers * ballots.classes
-        rows = [sum_by(cell, of_truth[ballots.item], cells) for of_truth in np.ascontiguousarray(posterior.T)]
-        return self.packed(np.stack(rows, axis=1).reshape(ballots.workers, ballots.classes, -1).transpose(0, 2, 1))
+    def swept(self, skill: Array, joint: Array, prior: Array, ballots: Ballots) -> tuple[Array, Array]:
+        rows, cell, found, likelihoods = expected(self.dirichlets(skill)), _cell(ballots), [], []
+        for truth in range(ballots.classes):  # one by one: many classes, little memory
+            of_truth = np.ascontiguousarray(joint[:, truth])[ballots.item]  # (answers, degrees)
+            own = self.clarity.heeding(of_truth, rows[:, truth].ravel()[cell], ballots.classes)
+            counts = sum_by(cell, own, ballots.workers * ballots.classes).reshape(ballots.workers, -1)
+            row = self.dirichlets(prior)[:, truth] + counts
+            fitting, total = without(row.ravel()[cell], own), without(row.sum(axis=1)[ballots.worker], own)
+            chances = np.log(self.clarity.chances(fitting / total, ballots.classes).T)
+            likelihoods.append(np.stack([sum_by(ballots.item, each, ballots.items) for each in chances], axis=1))
+            found.append(row)
+        return self.packed(np.stack(found, axis=1)), np.stack(likelihoods, axis=1)
 
 
 def _cell(ballots: Ballots) -> Index:

@@ -1,6 +1,6 @@
 """One accuracy per worker, but for those who repeat one source, be it right or wrong."""
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -8,8 +8,9 @@ from app.policy.aggregation.ballots import UNKNOWN, Ballots
 from app.policy.belief import Array, Facts, Mask, State
 from app.policy.workers.base import Refitted, with_gold
 from app.policy.workers.camps import FAITH, Camps, named, settled
-from app.policy.workers.error_rate import ErrorRate
-from app.policy.workers.latent_truth import normalised, without
+from app.policy.workers.clarity import OF_CROWDS, Clarity
+from app.policy.workers.error_rate import ClearItems, ErrorRate
+from app.policy.workers.latent_truth import flat, normalised, without
 from app.policy.workers.skill_rows import expected
 
 FREE = (0.5, 0.5)  # pseudo-answers that let a skill be whatever the answers make of it
@@ -35,20 +36,26 @@ class Copied(ErrorRate):
     """
 
     kind: Literal["copied"] = "copied"
+    clarity: ClassVar[Clarity] = OF_CROWDS
+
+    @property
+    def _clear(self) -> ClearItems:
+        return ClearItems(prior=self.prior)
 
     def refit(self, ballots: Ballots, facts: Facts, skill: Array, prior: Array) -> Refitted:  # noqa: ARG002  fits anew
-        plain = super().refit(ballots, facts, prior, prior)
         if not len(ballots.item):
-            return plain
+            return super().refit(ballots, facts, prior, prior)
+        plain = self._clear.refit(ballots, facts, prior, prior)
         camps = self._camps(ballots, facts, prior, plain, _MOST_ITERATIONS)
         evidence = normalised(np.log(np.maximum(camps.truth.T, _LEAST)))
-        found = prior + self.expected_counts(np.exp(evidence), ballots)
+        found = prior + ballots.right_and_wrong(np.exp(evidence))
         copies = np.where(ballots.heard, camps.copies, np.nan)
-        return Refitted(State(ballots.votes(), evidence), found, camps.iterations, camps.converged, copies)
+        state = State(ballots.votes(), flat(self.clarity.joint(evidence, ballots.classes)))
+        return Refitted(state, found, camps.iterations, camps.converged, copies)
 
     def foretold(self, rest: Ballots, out: Ballots, facts: Facts, prior: Array) -> Array:
         """Of a worker's own knowledge, or of the source: (1 - phi) sum_t p_t P(l | t) + phi sum_s p_s P(l | s)."""
-        camps = self._camps(rest, facts, prior, super().refit(rest, facts, prior, prior), _MOST_ITERATIONS)
+        camps = self._camps(rest, facts, prior, self._clear.refit(rest, facts, prior, prior), _MOST_ITERATIONS)
         true, said = (belief[out.label, out.item] for belief in (camps.truth, camps.source))
         own, copied = named(true, expected(camps.skill)[out.worker, 0], out.classes), named(said, FAITH, out.classes)
         copies = camps.copies[out.worker]
@@ -62,7 +69,7 @@ class Copied(ErrorRate):
         no second camp; and who agrees with more than three fifths of the crowd is not suspected, nor who is right more
         often than the others where the truth is known.
         """
-        plain, free = (super(Copied, self).refit(ballots, facts, each, each) for each in (prior, free_skills(prior)))
+        plain, free = (self._clear.refit(ballots, facts, each, each) for each in (prior, free_skills(prior)))
         camps = self._camps(ballots, facts, prior, plain, _QUICK_ITERATIONS)
         heard = ballots.heard
         copiers = heard & (camps.copies > _COPIER)
@@ -74,7 +81,7 @@ class Copied(ErrorRate):
         accuracy = self.accuracy(plain.skill)
         heard = ballots.heard
         better = accuracy > np.median(accuracy[heard])
-        before = np.ascontiguousarray(self.start(with_gold(facts, ballots), ballots.classes).evidence.T)
+        before = np.ascontiguousarray(self._clear.start(with_gold(facts, ballots), ballots.classes).evidence.T)
         halves = (heard & better, heard & ~better)
         both = [settled(ballots, before, prior, suspected, most_iterations) for suspected in halves]
         return max(both, key=lambda camps: camps.score)

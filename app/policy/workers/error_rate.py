@@ -1,5 +1,7 @@
 """Every worker has one rate of error, and every item one true class."""
 
+from typing import Literal
+
 import numpy as np
 
 from app.policy.aggregation.ballots import Ballots, sum_by
@@ -20,30 +22,42 @@ class ErrorRate(LatentTruth):
 
     def chances(self, belief: Belief, skill: Array) -> Array:
         right, wrong = _of_one_class(expected(skill), belief.votes.shape[1])
-        return np.asarray(right * belief.posterior + wrong * (1 - belief.posterior))
-
-    def gain(self, skill: Array, classes: int) -> Array:
-        right, wrong = _of_one_class(expected(skill), classes)
-        return np.broadcast_to(np.log(right / wrong), (len(skill), classes))
+        clear = belief.posterior if belief.clear is None else belief.clear
+        knowing = clear.sum(axis=1, keepdims=True)
+        return np.asarray(right * clear + wrong * (knowing - clear) + (1 - knowing) / clear.shape[1])
 
     def fitting(self, chance: Array, worker: Index, label: Index, classes: int) -> Array:
         right, wrong = _of_one_class(chance[worker, 0], classes)
         return np.where(label[:, None] == np.arange(classes), right, wrong)
 
-    def counted(self, probability: Array, label: Index) -> Array:
-        right = probability[np.arange(len(label)), label]
-        return np.stack([right, 1 - right], axis=1)
+    def counted(self, heeding: Array, label: Index) -> Array:
+        right = heeding[np.arange(len(label)), label]
+        return np.stack([right, heeding.sum(axis=1) - right], axis=1)
 
-    def log_likelihoods(self, skill: Array, posterior: Array, ballots: Ballots) -> Array:
-        own = posterior.ravel()[ballots.cell]
-        right, wrong = (without(skill[ballots.worker, each], part) for each, part in enumerate((own, 1 - own)))
-        log_right, log_wrong = np.log(right / (right + wrong)), np.log(wrong / (right + wrong) / (ballots.classes - 1))
+    def swept(self, skill: Array, joint: Array, prior: Array, ballots: Ballots) -> tuple[Array, Array]:
+        who, classes, degrees = ballots.worker, ballots.classes, joint.shape[2]
+        of_label = joint.reshape(-1, degrees)[ballots.cell]  # (answers, degrees)
+        of_others = joint.sum(axis=1)[ballots.item] - of_label
+        hit, miss = expected(skill)[who].T
+        right = self.clarity.heeding(of_label, hit, classes)
+        wrong = self.clarity.heeding(of_others, miss / (classes - 1), classes)
+        found = prior + np.stack([sum_by(who, each, ballots.workers) for each in (right, wrong)], axis=1)
+        right, wrong = (without(found[who, each], own) for each, own in enumerate((right, wrong)))
+        chances = right / (right + wrong), wrong / (right + wrong) / (classes - 1)
+        log_right, log_wrong = (np.log(self.clarity.chances(each, classes).T) for each in chances)
         # Every answer counts as wrong under each class; those for the class are put right.
-        of_label = sum_by(ballots.cell, log_right - log_wrong, posterior.size).reshape(posterior.shape)
-        return np.asarray(of_label + sum_by(ballots.item, log_wrong, ballots.items)[:, None])
+        likelihoods = [
+            sum_by(ballots.cell, r - w, ballots.items * classes).reshape(-1, classes)
+            + sum_by(ballots.item, w, ballots.items)[:, None]
+            for r, w in zip(log_right, log_wrong, strict=True)
+        ]
+        return found, np.stack(likelihoods, axis=2)
 
-    def expected_counts(self, posterior: Array, ballots: Ballots) -> Array:
-        return ballots.right_and_wrong(posterior)
+
+class ClearItems(ErrorRate):
+    """The same where every item is clear: what other models are compared with, and begin from."""
+
+    kind: Literal["one-coin"] = "one-coin"
 
 
 def _of_one_class(chance: Array, classes: int) -> tuple[Array, Array]:

@@ -7,14 +7,14 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from app.policy.aggregation.ballots import UNKNOWN, Ballots
+from app.policy.aggregation.ballots import Ballots
 from app.policy.belief import Array, Belief, Facts, Mask, State
 from app.policy.shares import Index
-from app.policy.workers.base import Refitted, one_more_vote, with_gold
+from app.policy.workers.base import Foresight, Refitted, one_more_vote, with_gold
+from app.policy.workers.clarity import ALL_CLEAR, Clarity
 from app.policy.workers.skill_rows import SkillRows, expected
 
 _LEAST_PRIOR = 1e-6  # a prior of exactly 0 could never be corrected by any number of answers
-_IMPOSSIBLE = -1e9  # the logarithm of a chance that no number of answers ever lifts, and still a finite number
 _LEAST_COUNT = 1e-12
 _MOST_ITERATIONS = 100
 _STANDSTILL = 1e-5  # of a class's probability, on average over the items that have answers
@@ -23,13 +23,15 @@ _STANDSTILL = 1e-5  # of a class's probability, on average over the items that h
 class LatentTruth(SkillRows):
     """Bayes on the true class (Dawid and Skene 1979), with a distribution over every worker's rates of error.
 
-        p_c <- p_c E P(answer | truth c, worker) / sum;    then each row c of the worker counts the answer p_c times.
+        P(t, g) <- P(t, g) E P(answer | t, g, worker) / sum;    then row t of the worker counts the answer as often as
+        it came of knowledge of t.
 
-    The evidence is log p, from the item's own prior or uniform; where the truth is known, certainty. A skill holds the
-    parameters of Dirichlet rows. `refit` alternates, from the shares of the votes on,
+    The class is t, and g the degree to which the item is clear: 1 for all, unless a model says otherwise (`Clarity`).
+    The evidence is log P(t, g), from the item's own prior or uniform; where the truth is known, certainty. A skill
+    holds the parameters of Dirichlet rows. `refit` alternates, from the shares of the votes on,
 
-        log p_ic = log prior_ic + sum over answers (i, j, l) of log E P(l | c, j without this answer) + const,
-        rows of j = prior of j + expected counts under p
+        log P_i(t, g) = log prior_it P(g) + sum over answers (i, j, l) of log E P(l | t, g, j without it) + const,
+        rows of j = prior of j + expected counts under P
 
     until p moves by no more than 1e-5 on average over answered items: collapsed variational Bayes of order zero
     (Asuncion et al., UAI 2009). So the only answer of a worker tells in a fit what it tells online. The mean field with
@@ -45,87 +47,106 @@ class LatentTruth(SkillRows):
 
     fits_skills: ClassVar[bool] = True
     shares_held: ClassVar[float] = np.inf  # pseudo-items per item that hold the shares of classes level
+    clarity: ClassVar[Clarity] = ALL_CLEAR
 
     @abstractmethod
     def fitting(self, chance: Array, worker: Index, label: Index, classes: int) -> Array:
         """The `chance`, shaped as `dirichlets`, of label[a] by worker[a] under each true class; (answers, classes)."""
 
     @abstractmethod
-    def counted(self, probability: Array, label: Index) -> Array:
-        """What label[i] adds to its worker's skill where the true class has this probability; (items, parameters)."""
+    def counted(self, heeding: Array, label: Index) -> Array:
+        """What label[i] adds to its worker's skill if it came of knowledge of each class so likely; (items, *)."""
 
     @abstractmethod
-    def log_likelihoods(self, skill: Array, posterior: Array, ballots: Ballots) -> Array:
-        """The log-chance of each item's answers under each class, shape (items, classes).
+    def swept(self, skill: Array, joint: Array, prior: Array, ballots: Ballots) -> tuple[Array, Array]:
+        """Skills by what all answers count, and the log-chance of each item's answers, (items, classes, degrees).
 
-        Each answer is judged by its worker's skill, shape (workers, parameters), without what it has itself
-        contributed to it under this posterior.
+        An answer counts as far as it came of knowledge, by P(t, g) = `joint` and by the `skill` so far. Each answer is
+        then judged by its worker's new skill without what it has itself contributed.
         """
-
-    @abstractmethod
-    def expected_counts(self, posterior: Array, ballots: Ballots) -> Array:
-        """What all answers add to their workers' skills under this posterior, shape (workers, parameters)."""
 
     def start(self, facts: Facts, classes: int) -> State:
         probability = np.full((len(facts.cost), classes), 1 / classes)
         if facts.prior is not None:
             probability = np.where(np.isnan(facts.prior), probability, np.maximum(facts.prior, _LEAST_PRIOR))
-        evidence = normalised(np.log(probability))
+        joint = self.clarity.joint(normalised(np.log(probability)), classes)
         if facts.gold is not None:
-            certain = np.where(facts.gold[:, None] == np.arange(classes), 0.0, _IMPOSSIBLE)
-            evidence = np.where((facts.gold == UNKNOWN)[:, None], evidence, certain)
-        return State(np.zeros_like(probability), evidence)
+            joint = np.where(facts.known[:, None, None], self.clarity.of_known(facts.gold, classes), joint)
+        return State(np.zeros_like(probability), flat(joint))
 
     def read(self, state: State, facts: Facts) -> Belief:
         votes = state.votes
-        return Belief(votes, votes, votes.sum(axis=1), votes + 1, facts, np.exp(state.evidence))
+        joint = np.exp(self.clarity.joint(state.evidence, votes.shape[1]))
+        probability, clear = joint.sum(axis=2), self.clarity.clear(joint)
+        return Belief(votes, votes, votes.sum(axis=1), votes + 1, facts, probability, clear)
 
     def answered(self, state: State, facts: Facts, skill: Array, label: npt.NDArray[np.intp]) -> State:  # noqa: ARG002  the prior is in the evidence
-        fitting = self.fitting(expected(self.dirichlets(skill)), np.arange(len(label)), label, state.votes.shape[1])
-        return State(one_more_vote(state.votes, label), normalised(state.evidence + np.log(fitting)))
+        joint = self._told(state, self._fitting(state, skill, label), np.ones(len(label)))
+        return State(one_more_vote(state.votes, label), flat(joint))
 
     def learn(self, state: State, facts: Facts, skill: Array, label: npt.NDArray[np.intp]) -> tuple[State, Array]:
-        after = self.answered(state, facts, skill, label)
-        return after, skill + self.counted(np.exp(after.evidence), label)
+        after, classes = self.answered(state, facts, skill, label), state.votes.shape[1]
+        joint = np.exp(self.clarity.joint(after.evidence, classes))
+        heeding = self.clarity.heeding(joint, self._fitting(state, skill, label), classes)
+        return after, skill + self.counted(heeding, label)
+
+    def foresight(self, state: State, skill: Array) -> Foresight:
+        def after(c: int, votes: Array) -> Array:
+            fitting = self._fitting(state, skill, np.full(len(votes), c, dtype=np.intp))
+            return np.asarray(np.exp(self._told(state, fitting, votes)).sum(axis=2))
+
+        return after
 
     def refit(self, ballots: Ballots, facts: Facts, skill: Array, prior: Array) -> Refitted:
         facts = with_gold(facts, ballots)
-        before, informed = self.start(facts, ballots.classes).evidence, ballots.answered | facts.known
+        before = self.clarity.joint(self.start(facts, ballots.classes).evidence, ballots.classes)
+        informed = ballots.answered | facts.known
         told = None if facts.prior is None else np.asarray(~np.isnan(facts.prior).any(axis=1))
-        evidence = normalised(before + np.log(ballots.shares() + _LEAST_PRIOR))
+        evidence = _normalised_pairs(before + np.log(ballots.shares() + _LEAST_PRIOR)[:, :, None])
+        skill, posterior = prior, np.exp(evidence).sum(axis=2)
         iteration, moved = 0, np.inf
         while iteration < _MOST_ITERATIONS and moved > _STANDSTILL:
-            posterior = np.exp(evidence)
-            skill = prior + self.expected_counts(posterior, ballots)
-            likelihoods = self.log_likelihoods(skill, posterior, ballots)
+            skill, likelihoods = self.swept(skill, np.exp(evidence), prior, ballots)
             shares = log_shares(posterior, informed, told, self.shares_held)
-            evidence = normalised(before + shares + likelihoods)
-            moved = mean_of(np.abs(np.exp(evidence) - posterior)[ballots.answered])
-            iteration += 1
-        skill = prior + self.expected_counts(np.exp(evidence), ballots)
-        return Refitted(State(ballots.votes(), evidence), skill, iteration, converged=moved <= _STANDSTILL)
+            evidence = _normalised_pairs(before + shares + likelihoods)
+            found = np.exp(evidence).sum(axis=2)
+            moved = mean_of(np.abs(found - posterior)[ballots.answered])
+            posterior, iteration = found, iteration + 1
+        skill, _ = self.swept(skill, np.exp(evidence), prior, ballots)
+        state = State(ballots.votes(), flat(evidence))
+        return Refitted(state, skill, iteration, converged=moved <= _STANDSTILL)
 
     def foretold(self, rest: Ballots, out: Ballots, facts: Facts, prior: Array) -> Array:
         """The log-probability of each answer that is held `out`, given the `rest`; shape (held-out answers,).
 
-        With p and E by the fit of the rest,
+        With P(t, g) and E by the fit of the rest,
 
-            P(answer l of j on i) = sum_c p_ic E[P(l | c, j)].
+            P(answer l of j on i) = sum over t, g of P(t, g) E[P(l | t, g, j)].
         """
         fit = self.refit(rest, facts, prior, prior)
         fitting = self.fitting(expected(self.dirichlets(fit.skill)), out.worker, out.label, out.classes)
-        return np.asarray(np.log((np.exp(fit.state.evidence[out.item]) * fitting).sum(axis=1)))
+        joint = np.exp(self.clarity.joint(fit.state.evidence[out.item], out.classes))
+        return np.asarray(np.log((joint * self.clarity.chances(fitting, out.classes)).sum(axis=(1, 2))))
+
+    def _fitting(self, state: State, skill: Array, label: npt.NDArray[np.intp]) -> Array:
+        return self.fitting(expected(self.dirichlets(skill)), np.arange(len(label)), label, state.votes.shape[1])
+
+    def _told(self, state: State, fitting: Array, votes: Array) -> Array:
+        """The logarithm of P(t, g) after votes[i] answers on item i that are so likely; (items, classes, degrees)."""
+        classes = fitting.shape[1]
+        each = np.log(self.clarity.chances(fitting, classes))
+        return _normalised_pairs(self.clarity.joint(state.evidence, classes) + votes[:, None, None] * each)
 
 
 def log_shares(posterior: Array, informed: Mask, told: Mask | None, held: float) -> Array | float:
-    """How common the other items make each class for this one, as logarithms but for a constant, (items, classes).
+    """How common the other items make each class for this one, as logarithms but for a constant, (items, classes, 1).
 
         E share_c ~ (held n + 1) / K + sum over informed items other than this one of p_c,    n informed items.
 
     An item that was `told` how likely each class is, shape (items,), neither takes part nor needs it.
 
     >>> three = np.array([[1.0, 0.0], [0.8, 0.2], [0.5, 0.5]])
-    >>> np.exp(log_shares(three, np.array([True, True, False]), None, held=0)).round(6).tolist()
+    >>> np.exp(log_shares(three, np.array([True, True, False]), None, held=0))[:, :, 0].round(6).tolist()
     [[1.3, 0.7], [1.5, 0.5], [2.3, 0.7]]
     """
     if np.isinf(held):
@@ -134,7 +155,7 @@ def log_shares(posterior: Array, informed: Mask, told: Mask | None, held: float)
     own = np.where(counted[:, None], posterior, 0.0)
     level = (held * counted.sum() + 1) / posterior.shape[1]
     shares = np.log(np.maximum(own.sum(axis=0) - own, 0.0) + level)
-    return shares if told is None else np.where(told[:, None], 0.0, shares)
+    return np.asarray(shares if told is None else np.where(told[:, None], 0.0, shares))[:, :, None]
 
 
 def mean_of(moves: Array) -> float:
@@ -152,3 +173,13 @@ def normalised(logarithms: Array) -> Array:
     # Class by class: numpy is several times slower along a short axis.
     shifted = logarithms - reduce(np.maximum, logarithms.T)[:, None]
     return np.asarray(shifted - np.log(reduce(np.add, np.exp(shifted).T))[:, None])
+
+
+def _normalised_pairs(logarithms: Array) -> Array:
+    """The same where a row is a table, shape (items, classes, degrees)."""
+    return normalised(flat(logarithms)).reshape(logarithms.shape)
+
+
+def flat(tables: Array) -> Array:
+    """Tables (items, classes, degrees) as rows."""
+    return tables.reshape(len(tables), tables.shape[1] * tables.shape[2])

@@ -63,8 +63,8 @@ def test_shortfalls_are_the_first_time_a_class_wins(requirement, classes, start)
     st.sampled_from([0.6, 0.8, 0.95, 0.999]),
     st.data(),
 )
-def test_the_formula_for_log_odds_is_what_walking_finds(model, classes, bar, data):
-    """Under models of a true class, votes add log-odds: the formula and the walk agree, vote by vote."""
+def test_looking_ahead_at_once_is_what_walking_finds(model, classes, bar, data):
+    """Models of a true class foresee any number of votes: bisection and the walk agree, vote by vote."""
     chances = data.draw(st.lists(st.floats(1e-6, 1), min_size=classes, max_size=classes))
     evidence = np.log(np.array([chances]) / sum(chances))
     prospect = Prospect.of(model, State(np.zeros((1, classes)), evidence), Facts.plain(1))
