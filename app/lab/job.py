@@ -223,9 +223,7 @@ class Job:
 
     def _alike_by_votes(self, state: State) -> bool:
         """Items of the same votes and cost stand alike."""
-        allocation, bar = self.engine.rules.allocation, self.engine.rules.bar
-        by_votes = allocation.by_votes_alone and not allocation.heeds_number and bar.by_votes_alone
-        return by_votes and not state.evidence.shape[1] and self.facts.prior is None
+        return self.engine.rules.by_votes_alone and not state.evidence.shape[1] and self.facts.prior is None
 
     def _whose_votes_count(self) -> Mask:
         """Whether a vote of each worker would count on a fresh item, shape (workers,): a model may leave some out."""

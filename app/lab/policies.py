@@ -13,10 +13,10 @@ _COUNTED: dict[str, Any] = {"worker_model": {"kind": "anonymous"}, "aggregation"
 _COINS: dict[str, Any] = {
     "worker_model": {"kind": "one-coin", "prior": [4, 1]},
     "aggregation": {"kind": "model"},
-    "worker_choice": {"kind": "pair", "optimism": 0},
+    "worker_choice": {"kind": "pair", "optimism": 0, "trial": 0},
     "refit": None,
 }
-_FIRST_IN_LINE: dict[str, Any] = {"worker_choice": {"kind": "pair", "optimism": 0}}
+_FIRST_IN_LINE: dict[str, Any] = {"worker_choice": {"kind": "pair", "optimism": 0, "trial": 0}}
 _ALL_ANSWERS: dict[str, Any] = {"requirement": {"kind": "count", "labels": 10_000}, "max_votes_per_label": None}
 _RATIO: dict[str, Any] = {"requirement": {"kind": "ratio", "min_ratio": 4}}
 

@@ -168,6 +168,4 @@ class Runs:
 
     def _alike_by_votes(self, state: State) -> bool:
         """Items of the same votes stand alike, so that what was said of one holds for all."""
-        allocation, bar = self.rules.allocation, self.rules.bar
-        by_votes = allocation.by_votes_alone and not allocation.heeds_number and bar.by_votes_alone
-        return by_votes and not state.evidence.shape[1]
+        return self.rules.by_votes_alone and not state.evidence.shape[1]

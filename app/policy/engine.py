@@ -16,6 +16,7 @@ from app.policy.prospect import Prospect
 from app.policy.rounding import significant
 from app.policy.rules import Rules
 from app.policy.shares import NOBODY, Index
+from app.policy.worker_choice import TRIAL_LIFT
 from app.policy.workers import WorkerModel
 
 _FAR = 1e12  # apart are begun and fresh items where begun ones come first, whatever they cost
@@ -109,11 +110,23 @@ class Engine:
 
     def priority(self, prospect: Prospect) -> Array:
         """What one more label from the prospect's worker is worth, shape (items,)."""
-        circumstances = Circumstances(self.rules.bar, self.budget, self.inverse_costs)
+        picks = self.rules.worker_choice.compares_offers
+        circumstances = Circumstances(self.rules.bar, self.budget, self.inverse_costs, picks)
         worth = self.rules.allocation.priority(prospect, circumstances)
+        return significant(self._placed(worth, prospect.facts, prospect.now.total))
+
+    def worth_alone(self, worth: Array, facts: Facts, answers: Array) -> Array:
+        """What an answer is worth by itself, of what `priority` made of it for items that are asked first."""
+        return worth / np.where(worth > 0, self._placed(np.ones_like(worth), facts, answers), 1.0)
+
+    def _placed(self, worth: Array, facts: Facts, answers: Array) -> Array:
+        """What comes first, by how many answers items have, is lifted above the others; shape (items,)."""
+        trial = self.rules.worker_choice.on_trial(facts, answers)
+        if trial is not None:
+            worth = np.where(trial & (worth > 0), TRIAL_LIFT * worth, worth)
         if self.rules.spammers is not None and self.rules.spammers.finish_first:
-            worth = _begun_first(worth, prospect.now.total > 0)
-        return significant(worth)
+            worth = _begun_first(worth, answers > 0)
+        return worth
 
     @cached_property
     def tells_workers_apart(self) -> bool:
@@ -143,12 +156,13 @@ class Engine:
             return Verdict.stop(int(judgement.winner[item]), reason)
         return Verdict.give_up(self._why_given_up(belief, item, reason))
 
-    def explain(self, standing: Reason, wanted: int) -> Reason:
+    def explain(self, standing: Reason, wanted: int, *, on_trial: bool = False) -> Reason:
         """Why an item that stands like this, and wants this many more answers, is worth asking about."""
         answers = "answer" if wanted == 1 else "answers"
+        why = "one of a few items that are asked first, so that workers can be told apart" if on_trial else ""
         return Reason(
             self.rules.allocation.kind,
-            f"the highest priority of what is open to this worker: {standing.message}; "
+            f"{why or 'the highest priority of what is open to this worker'}: {standing.message}; "
             f"{wanted} more {answers} could settle it",
         )
 

@@ -153,6 +153,12 @@ class Rules(BaseModel):
         return AllOf(of=(self.requirement, Count(labels=self.min_labels)))
 
     @property
+    def by_votes_alone(self) -> bool:
+        """Items of the same votes, cost and prior stand alike, unless the worker model keeps more of them."""
+        allocation, by_place = self.allocation, self.allocation.heeds_number or self.worker_choice.heeds_number
+        return allocation.by_votes_alone and not by_place and self.bar.by_votes_alone
+
+    @property
     def first_refit(self) -> int | None:
         """How many answers a new job gets before they are all fitted; None: never by itself."""
         fits = self.worker_model.fits_skills

@@ -8,14 +8,15 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import Field
 
-from app.policy.belief import Array, IntArray
-from app.policy.chance import scramble
+from app.policy.belief import Array, Facts, IntArray, Mask
+from app.policy.chance import scramble, uniform
 from app.policy.member import Member
 from app.policy.rounding import significant
 from app.policy.workers.base import WorkerModel
 
 SHORTLIST = 32  # items that are valued for the worker who asks; `bench/shortlist.py` measures what that misses
 _FREE = 1e-9  # a price to divide by where there is none
+TRIAL_LIFT = 20.0  # how much more an answer is worth by which workers are told apart
 _NEW = 2.0  # the index of a worker of whom nothing is known; no index is higher
 
 
@@ -49,6 +50,15 @@ class WorkerChoice(Member, ABC):
     def hoped(self, model: WorkerModel, skill: Array) -> Array:  # noqa: ARG002  most take workers as they are known
         """The skills by which answers are valued when a worker is chosen, shape (workers, parameters)."""
         return skill
+
+    @property
+    def heeds_number(self) -> bool:
+        """Which item it is can play a part in when it is asked."""
+        return False
+
+    def on_trial(self, facts: Facts, answers: Array) -> Mask | None:  # noqa: ARG002  most know nobody better for it
+        """Which items are asked before all others, by how many answers they have, shape (items,); None: none."""
+        return None
 
     @abstractmethod
     def merit(self, team: Team) -> Array:
@@ -125,6 +135,11 @@ class Pair(WorkerChoice):
     The value is the allocation's, after an answer of a worker with that skill, on the best item for that worker; the
     cost is the item's times the worker's price.
 
+    Where every item has one answer, nobody can be told from anybody, and all first answers were left to luck. So a few
+    items, drawn by the seed, are a trial: until they have three answers each, an answer on them is valued 20 times as
+    high, so that they come first, but not at any price. Who agrees there is asked more, and the first answers on all
+    other items come from better workers.
+
     >>> none = np.zeros(3)
     >>> offer = {"worth": np.array([0.1, 0.4, 0.3]), "price": np.array([1.0, 10.0, 1.0])}
     >>> Pair().choose_from(Team.offered(agreed=none, decided=none, number=np.arange(3), **offer), seed=1, turn=1)
@@ -136,10 +151,23 @@ class Pair(WorkerChoice):
     optimism: Annotated[
         float,
         Field(ge=0, le=10, description="Accuracy is taken to be higher by this / sqrt(answers): 0 explores nobody"),
-    ] = 0.3
+    ] = 0.1
+    trial: Annotated[
+        float, Field(ge=0, le=1, description="The share of the items that are asked first, to tell workers apart")
+    ] = 0.05
+    trial_answers: Annotated[int, Field(ge=1, le=100, description="Answers until which each of those comes first")] = 3
 
     def hoped(self, model: WorkerModel, skill: Array) -> Array:
         return model.optimistic(skill, self.optimism)
+
+    @property
+    def heeds_number(self) -> bool:
+        return self.trial > 0
+
+    def on_trial(self, facts: Facts, answers: Array) -> Mask | None:
+        if not self.trial:
+            return None
+        return np.asarray((uniform(facts.seed, facts.number) < self.trial) & (answers < self.trial_answers))
 
     def merit(self, team: Team) -> Array:
         return team.best

@@ -19,6 +19,7 @@ from app.store.jobs import Job
 from app.store.queue import gold_item
 from app.store.workers import STRANGER, Worker, most_promising
 from app.use_cases.queue_head import Buyer, Offer, QueueHead, skills_for
+from app.use_cases.standing import Known, facts_of
 
 
 @dataclass
@@ -195,6 +196,10 @@ def _renumbered(held: HeldLease, numbers: Mapping[tuple[int, str | None], int]) 
 
 
 def _why(job: Job, offer: Offer) -> dict[str, Any]:
-    standing = offer.queued.item.standing
-    reason = job.engine.explain(standing.reason, standing.wanted)
-    return {"code": reason.code, "message": reason.message, "priority": offer.worth}
+    item, engine = offer.queued.item, job.engine
+    standing, facts = item.standing, facts_of(engine, [Known.of(item)])
+    answers = np.array([float(sum(standing.votes))])
+    trial = job.rules.worker_choice.on_trial(facts, answers)
+    reason = engine.explain(standing.reason, standing.wanted, on_trial=trial is not None and bool(trial[0]))
+    worth = engine.worth_alone(np.array([offer.worth]), facts, answers)
+    return {"code": reason.code, "message": reason.message, "priority": float(worth[0])}

@@ -68,7 +68,7 @@ Judged = tuple[Standing, Verdict]
 
 def judged(engine: Engine, state: State, items: Sequence[Known]) -> list[Judged]:
     """Where items in this state stand, row by row. Where votes alone decide, what was judged once is remembered."""
-    if state.evidence.shape[1] or not _by_votes_alone(engine.rules):
+    if state.evidence.shape[1] or not engine.rules.by_votes_alone:
         return _judged(engine, state, items)
     memory = engine.rules.memory
     votes = state.votes.astype(int).tolist()
@@ -83,12 +83,6 @@ def judged(engine: Engine, state: State, items: Sequence[Known]) -> list[Judged]
         _remember(engine.rules, fresh)
         found |= fresh
     return [found[kind] for kind in alike]
-
-
-def _by_votes_alone(rules: Rules) -> bool:
-    """Items of the same votes, cost and prior stand alike."""
-    allocation = rules.allocation
-    return allocation.by_votes_alone and not allocation.heeds_number and rules.bar.by_votes_alone
 
 
 def _remember(rules: Rules, fresh: Mapping[object, Judged]) -> None:
@@ -195,6 +189,7 @@ def _alone(judgement: Judgement, row: int) -> Judgement:
             alpha=belief.alpha[one],
             facts=belief.facts.rows(one),
             probability=None if belief.probability is None else belief.probability[one],
+            clear=None if belief.clear is None else belief.clear[one],
         ),
         winner=judgement.winner[one],
         closed=judgement.closed[one],

@@ -2,6 +2,7 @@
 
 import asyncio
 import random
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -235,3 +236,19 @@ async def test_a_large_team_does_not_hold_up_everybody(new_job):
     ticking.cancel()
     assert len(given["assignments"]) == 5
     assert late < 0.5
+
+
+async def test_a_trial_is_asked_first_and_says_so(new_job):
+    """A few of forty items get three answers each before any other has one, at the priority of any other item."""
+    fields = {"requirement": {"kind": "count", "labels": 4}, "worker_choice": {"kind": "pair", "trial": 0.2}, "seed": 4}
+    job = await new_job(items=40, **fields)
+    asked: Counter[str] = Counter()
+    while True:
+        lease = (await ask(job, workers=[f"w{number}" for number in range(6)]))["assignments"][0]
+        if "asked first" not in lease["why"]["message"]:
+            break
+        asked[lease["item"]] += 1
+        assert 0 < lease["why"]["priority"] < 1
+        await job.answer(lease["item"], lease["worker"], "cat")
+    assert 3 < len(asked) < 15
+    assert set(asked.values()) == {3}

@@ -177,7 +177,9 @@ APART = {  # what such a job is made of, what should happen in it, and how it ca
     "discounts": (DECIDED | {"spammers": EARLY | {"votes": "discount"}}, "block", ("pull",)),
     "weighted": (DECIDED | {"worker_model": {"kind": "weighted"}}, "votes held to labels", ("pull",)),
     "spam filter": (
-        DECIDED | {"worker_model": {"kind": "spam-filter", "min_labels": 3, "alpha": 0.4}},
+        DECIDED
+        | {"worker_model": {"kind": "spam-filter", "min_labels": 3, "alpha": 0.4}}
+        | {"worker_choice": {"kind": "pair", "trial": 0}},
         "vote left out",
         ("choose",),
     ),

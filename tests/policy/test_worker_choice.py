@@ -119,3 +119,30 @@ def test_choices_are_told_apart_by_their_kind():
     union = TypeAdapter(AnyWorkerChoice)
     for choice in (Pull(), UpperConfidence(), Pair()):
         assert union.validate_python({"kind": choice.kind}) == choice
+
+
+def test_a_trial_comes_first_until_its_items_have_their_answers():
+    """A share of the items, drawn by the seed, before all others; then they are items like any other."""
+    engine = Engine(Rules(labels=("a", "b"), worker_choice=Pair(trial=0.25, trial_answers=2), seed=3))
+    plain = Engine(Rules(labels=("a", "b"), worker_choice=Pair(trial=0), seed=3))
+    facts = Facts.plain(400, seed=3)
+    fresh = engine.initial(facts)
+    lifted = engine.judge(fresh, facts).priority > 1
+    assert 70 < lifted.sum() < 130
+    assert lifted.tolist() == (engine.tie_breaks(facts.number) < 0.25 * 2**63).tolist()
+    begun = fresh
+    for _ in range(2):
+        begun = engine.learn(begun, facts, np.tile(engine.newcomer(), (400, 1)), np.zeros(400, dtype=np.intp))[0]
+        judged, as_ever = (each.judge(begun, facts).priority for each in (engine, plain))
+        assert judged[~lifted].tolist() == as_ever[~lifted].tolist()
+    assert judged.tolist() == as_ever.tolist()
+    assert not (plain.judge(fresh, facts).priority > 1).any()
+
+
+def test_what_an_item_of_the_trial_is_worth_is_told_as_of_any_other():
+    """People see the worth of an answer, not the place in the line."""
+    engine, plain = (Engine(Rules(labels=("a", "b"), worker_choice=Pair(trial=trial))) for trial in (1, 0))
+    facts, none = Facts.plain(3), np.zeros(3)
+    here, there = (each.judge(each.initial(facts), facts).priority for each in (engine, plain))
+    assert engine.worth_alone(here, facts, none).tolist() == pytest.approx(there.tolist())
+    assert plain.worth_alone(there, facts, none).tolist() == there.tolist()

@@ -20,6 +20,7 @@ class Circumstances:
     requirement: Requirement
     budget: float | None = None  # None: unlimited
     inverse_costs: float = 1.0  # the sum of 1 / cost over all items of the job
+    picks_workers: bool = False  # the job compares what answers of different workers are worth
 
 
 class Allocation(Member, ABC):

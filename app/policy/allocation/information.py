@@ -11,6 +11,7 @@ from app.policy.allocation.futures import futures
 from app.policy.belief import Array
 from app.policy.prospect import Prospect
 
+_WHERE_WORKERS_COME, _WHERE_WORKERS_ARE_PICKED = 2.5, 1.5
 _AS_GOOD_AS_ONE = 1e-6  # closer to 1 the quotient below loses its digits
 
 
@@ -29,7 +30,9 @@ class Information(Allocation):
     answer can change anything, and bounded in slope, so certain items are left alone. It falls to 0 as answers pile
     up, so no item is asked for ever. The order 2.5 was picked from nine by simulation with two to five classes; on
     fresh seeds it cannot be told from opt-kg (differences up to .005, two standard errors at most), but for two
-    labels per item and four or five classes, where it is better (.696 to .701, .459 to .510).
+    labels per item and four or five classes, where it is better (.696 to .701, .459 to .510). Where the job picks the
+    workers 1.5 was better on four public sets of four (docs/policy.md): good workers leave few items in doubt, and
+    those few should not take all that is left.
 
     Exact Bayes has sum_k q_k p_k = p, the posterior now. Moment matching and weighted counts keep that only nearly,
     and H_R(p) - sum_k q_k H_R(p_k) could turn negative, mixing what the answer tells with how the approximation
@@ -50,23 +53,29 @@ class Information(Allocation):
 
     kind: Literal["information"] = "information"
     order: Annotated[
-        float, Field(ge=1, le=100, description="Of the entropy: 1 is Shannon's, more looks more to the label alone")
-    ] = 2.5
+        Annotated[float, Field(ge=1, le=100)] | None,
+        Field(
+            description="Of the entropy: 1 is Shannon's, more looks more to the label alone; "
+            "null: 2.5 where whoever comes is asked, 1.5 where the job picks the worker"
+        ),
+    ] = None
 
-    def value(self, prospect: Prospect, circumstances: Circumstances) -> Array:  # noqa: ARG002  accuracy is the goal
+    def value(self, prospect: Prospect, circumstances: Circumstances) -> Array:
+        order = self.order or (_WHERE_WORKERS_ARE_PICKED if circumstances.picks_workers else _WHERE_WORKERS_COME)
         expected, left = np.zeros_like(prospect.chances), np.zeros(len(prospect.chances))
         for future, answers in futures(prospect):
             chance, posterior = prospect.chances[:, answers].sum(axis=1), future.now.posterior
-            left += chance * self._uncertainty(posterior)
+            left += chance * _uncertainty(posterior, order)
             # Answers that differ in name only exchange these columns among themselves: on average they are level.
             level = posterior.copy()
             level[:, answers] = posterior[:, answers].mean(axis=1, keepdims=True)
             expected += chance[:, None] * level
-        return np.maximum(self._uncertainty(expected) - left, 0.0)
+        return np.maximum(_uncertainty(expected, order) - left, 0.0)
 
-    def _uncertainty(self, posterior: Array) -> Array:
-        """H_R of each row, shape (items,)."""
-        if self.order - 1 < _AS_GOOD_AS_ONE:
-            return np.asarray(special.entr(posterior).sum(axis=1))
-        norm = (posterior**self.order).sum(axis=1) ** (1 / self.order)
-        return np.asarray(self.order / (self.order - 1) * (1 - norm))
+
+def _uncertainty(posterior: Array, order: float) -> Array:
+    """H_R of each row, shape (items,)."""
+    if order - 1 < _AS_GOOD_AS_ONE:
+        return np.asarray(special.entr(posterior).sum(axis=1))
+    norm = (posterior**order).sum(axis=1) ** (1 / order)
+    return np.asarray(order / (order - 1) * (1 - norm))

@@ -17,6 +17,7 @@ from app.policy.allocation import (
     ValueAtRiskKnowledgeGradient,
 )
 from app.policy.allocation.futures import futures, rewards
+from app.policy.allocation.information import _uncertainty
 from app.policy.allocation.knowledge_gradient import _waiting
 from app.policy.belief import Belief, Facts, State
 from app.policy.engine import Engine
@@ -222,10 +223,9 @@ def test_information_is_what_uncertainty_loses_on_average(votes, order):
     """Exact Bayes: H(now) minus the mean of H(after), summed answer by answer."""
     prospect, information = anonymous(votes), Information(order=order)
     after = sum(
-        prospect.chances[:, k] * information._uncertainty(prospect.after_all(k).now.posterior)
-        for k in range(len(votes))
+        prospect.chances[:, k] * _uncertainty(prospect.after_all(k).now.posterior, order) for k in range(len(votes))
     )
-    lost = information._uncertainty(prospect.now.posterior) - after
+    lost = _uncertainty(prospect.now.posterior, order) - after
     assert information.value(prospect, JOB)[0] == pytest.approx(lost[0], abs=1e-11)
 
 
