@@ -97,6 +97,17 @@ def test_evidence_of_before_is_read_as_it_was(model):
     assert np.isfinite(here.evidence).all()
 
 
+@pytest.mark.parametrize(("classes", "kept"), [(2, 10), (20, 100), (21, 21), (100, 100)])
+def test_no_more_is_kept_of_an_item_than_some_hundred_numbers(classes, kept):
+    """With many labels items are taken to be clear, in every stage alike."""
+    for stage in range(3):
+        model = Auto().acting(stage, classes)
+        state = model.start(FACTS, classes)
+        after, _ = model.learn(state, FACTS, model.newcomer(classes)[None], np.array([1]))
+        assert (state.evidence.shape, after.evidence.shape) == ((1, kept), (1, kept))
+        assert model.read(after, FACTS).leader[0] == 1
+
+
 def test_a_prior_makes_classes_differ_though_nobody_has_voted():
     """Three labels, believed with .6, .3 and .1 beforehand: each answer leads elsewhere."""
     facts = replace(FACTS, prior=np.array([[0.6, 0.3, 0.1]]))

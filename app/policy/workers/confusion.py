@@ -64,13 +64,14 @@ class Confusion(LatentTruth):
 
     def swept(self, skill: Array, joint: Array, prior: Array, ballots: Ballots) -> tuple[Array, Array]:
         rows, cell, found, likelihoods = expected(self.dirichlets(skill)), _cell(ballots), [], []
+        clarity = self.clarity_of(ballots.classes)
         for truth in range(ballots.classes):  # one by one: many classes, little memory
             of_truth = np.ascontiguousarray(joint[:, truth])[ballots.item]  # (answers, degrees)
-            own = self.clarity.heeding(of_truth, rows[:, truth].ravel()[cell], ballots.classes)
+            own = clarity.heeding(of_truth, rows[:, truth].ravel()[cell], ballots.classes)
             counts = sum_by(cell, own, ballots.workers * ballots.classes).reshape(ballots.workers, -1)
             row = self.dirichlets(prior)[:, truth] + counts
             fitting, total = without(row.ravel()[cell], own), without(row.sum(axis=1)[ballots.worker], own)
-            chances = np.log(self.clarity.chances(fitting / total, ballots.classes).T)
+            chances = np.log(clarity.chances(fitting / total, ballots.classes).T)
             likelihoods.append(np.stack([sum_by(ballots.item, each, ballots.items) for each in chances], axis=1))
             found.append(row)
         return self.packed(np.stack(found, axis=1)), np.stack(likelihoods, axis=1)

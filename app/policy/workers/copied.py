@@ -50,7 +50,7 @@ class Copied(ErrorRate):
         evidence = normalised(np.log(np.maximum(camps.truth.T, _LEAST)))
         found = prior + ballots.right_and_wrong(np.exp(evidence))
         copies = np.where(ballots.heard, camps.copies, np.nan)
-        state = State(ballots.votes(), flat(self.clarity.joint(evidence, ballots.classes)))
+        state = State(ballots.votes(), flat(self.clarity_of(ballots.classes).joint(evidence, ballots.classes)))
         return Refitted(state, found, camps.iterations, camps.converged, copies)
 
     def foretold(self, rest: Ballots, out: Ballots, facts: Facts, prior: Array) -> Array:

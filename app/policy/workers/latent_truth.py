@@ -16,6 +16,7 @@ from app.policy.workers.skill_rows import SkillRows, expected
 
 _LEAST_PRIOR = 1e-6  # a prior of exactly 0 could never be corrected by any number of answers
 _LEAST_COUNT = 1e-12
+_MOST_CLASSES = 20  # of items that may be unclear: some hundred numbers per item
 _MOST_ITERATIONS = 100
 _STANDSTILL = 1e-5  # of a class's probability, on average over the items that have answers
 
@@ -49,6 +50,10 @@ class LatentTruth(SkillRows):
     shares_held: ClassVar[float] = np.inf  # pseudo-items per item that hold the shares of classes level
     clarity: ClassVar[Clarity] = ALL_CLEAR
 
+    def clarity_of(self, classes: int) -> Clarity:
+        """How clear items may be; with many classes every item is taken to be clear, or too much were kept of it."""
+        return self.clarity if classes <= _MOST_CLASSES else ALL_CLEAR
+
     @abstractmethod
     def fitting(self, chance: Array, worker: Index, label: Index, classes: int) -> Array:
         """The `chance`, shaped as `dirichlets`, of label[a] by worker[a] under each true class; (answers, classes)."""
@@ -69,15 +74,16 @@ class LatentTruth(SkillRows):
         probability = np.full((len(facts.cost), classes), 1 / classes)
         if facts.prior is not None:
             probability = np.where(np.isnan(facts.prior), probability, np.maximum(facts.prior, _LEAST_PRIOR))
-        joint = self.clarity.joint(normalised(np.log(probability)), classes)
+        clarity = self.clarity_of(classes)
+        joint = clarity.joint(normalised(np.log(probability)), classes)
         if facts.gold is not None:
-            joint = np.where(facts.known[:, None, None], self.clarity.of_known(facts.gold, classes), joint)
+            joint = np.where(facts.known[:, None, None], clarity.of_known(facts.gold, classes), joint)
         return State(np.zeros_like(probability), flat(joint))
 
     def read(self, state: State, facts: Facts) -> Belief:
-        votes = state.votes
-        joint = np.exp(self.clarity.joint(state.evidence, votes.shape[1]))
-        probability, clear = joint.sum(axis=2), self.clarity.clear(joint)
+        votes, clarity = state.votes, self.clarity_of(state.votes.shape[1])
+        joint = np.exp(clarity.joint(state.evidence, votes.shape[1]))
+        probability, clear = joint.sum(axis=2), clarity.clear(joint)
         return Belief(votes, votes, votes.sum(axis=1), votes + 1, facts, probability, clear)
 
     def answered(self, state: State, facts: Facts, skill: Array, label: npt.NDArray[np.intp]) -> State:  # noqa: ARG002  the prior is in the evidence
@@ -86,8 +92,9 @@ class LatentTruth(SkillRows):
 
     def learn(self, state: State, facts: Facts, skill: Array, label: npt.NDArray[np.intp]) -> tuple[State, Array]:
         after, classes = self.answered(state, facts, skill, label), state.votes.shape[1]
-        joint = np.exp(self.clarity.joint(after.evidence, classes))
-        heeding = self.clarity.heeding(joint, self._fitting(state, skill, label), classes)
+        clarity = self.clarity_of(classes)
+        joint = np.exp(clarity.joint(after.evidence, classes))
+        heeding = clarity.heeding(joint, self._fitting(state, skill, label), classes)
         return after, skill + self.counted(heeding, label)
 
     def foresight(self, state: State, skill: Array) -> Foresight:
@@ -99,7 +106,7 @@ class LatentTruth(SkillRows):
 
     def refit(self, ballots: Ballots, facts: Facts, skill: Array, prior: Array) -> Refitted:
         facts = with_gold(facts, ballots)
-        before = self.clarity.joint(self.start(facts, ballots.classes).evidence, ballots.classes)
+        before = self.clarity_of(ballots.classes).joint(self.start(facts, ballots.classes).evidence, ballots.classes)
         informed = ballots.answered | facts.known
         told = None if facts.prior is None else np.asarray(~np.isnan(facts.prior).any(axis=1))
         evidence = _normalised_pairs(before + np.log(ballots.shares() + _LEAST_PRIOR)[:, :, None])
@@ -125,8 +132,9 @@ class LatentTruth(SkillRows):
         """
         fit = self.refit(rest, facts, prior, prior)
         fitting = self.fitting(expected(self.dirichlets(fit.skill)), out.worker, out.label, out.classes)
-        joint = np.exp(self.clarity.joint(fit.state.evidence[out.item], out.classes))
-        return np.asarray(np.log((joint * self.clarity.chances(fitting, out.classes)).sum(axis=(1, 2))))
+        clarity = self.clarity_of(out.classes)
+        joint = np.exp(clarity.joint(fit.state.evidence[out.item], out.classes))
+        return np.asarray(np.log((joint * clarity.chances(fitting, out.classes)).sum(axis=(1, 2))))
 
     def _fitting(self, state: State, skill: Array, label: npt.NDArray[np.intp]) -> Array:
         return self.fitting(expected(self.dirichlets(skill)), np.arange(len(label)), label, state.votes.shape[1])
@@ -134,8 +142,9 @@ class LatentTruth(SkillRows):
     def _told(self, state: State, fitting: Array, votes: Array) -> Array:
         """The logarithm of P(t, g) after votes[i] answers on item i that are so likely; (items, classes, degrees)."""
         classes = fitting.shape[1]
-        each = np.log(self.clarity.chances(fitting, classes))
-        return _normalised_pairs(self.clarity.joint(state.evidence, classes) + votes[:, None, None] * each)
+        clarity = self.clarity_of(classes)
+        each = np.log(clarity.chances(fitting, classes))
+        return _normalised_pairs(clarity.joint(state.evidence, classes) + votes[:, None, None] * each)
 
 
 def log_shares(posterior: Array, informed: Mask, told: Mask | None, held: float) -> Array | float:
