@@ -171,7 +171,7 @@ SMALL = Ballots.of(
 )
 
 
-def by_enumeration(model, ballots, places=400):
+def by_enumeration(model, ballots, places=120):
     """P(class) of every item: all truths and degrees of clarity, each worker's accuracies on a grid; (items, 2)."""
     grid = (np.arange(places) + 0.5) / places
     prior = model.dirichlets(crowd_of(model, 2, ballots.workers))
