@@ -66,15 +66,15 @@ class Confusion(LatentTruth):
         rows, cell, found, likelihoods = expected(self.dirichlets(skill)), _cell(ballots), [], []
         clarity = self.clarity_of(ballots.classes)
         for truth in range(ballots.classes):  # one by one: many classes, little memory
-            of_truth = np.ascontiguousarray(joint[:, truth])[ballots.item]  # (answers, degrees)
+            of_truth = np.ascontiguousarray(joint[:, :, truth])[:, ballots.item]  # (degrees, answers)
             own = clarity.heeding(of_truth, rows[:, truth].ravel()[cell], ballots.classes)
             counts = sum_by(cell, own, ballots.workers * ballots.classes).reshape(ballots.workers, -1)
             row = self.dirichlets(prior)[:, truth] + counts
             fitting, total = without(row.ravel()[cell], own), without(row.sum(axis=1)[ballots.worker], own)
-            chances = np.log(clarity.chances(fitting / total, ballots.classes).T)
-            likelihoods.append(np.stack([sum_by(ballots.item, each, ballots.items) for each in chances], axis=1))
+            chances = np.log(clarity.chances(fitting / total, ballots.classes))
+            likelihoods.append(np.stack([sum_by(ballots.item, each, ballots.items) for each in chances]))
             found.append(row)
-        return self.packed(np.stack(found, axis=1)), np.stack(likelihoods, axis=1)
+        return self.packed(np.stack(found, axis=1)), np.stack(likelihoods, axis=2)
 
 
 def _cell(ballots: Ballots) -> Index:

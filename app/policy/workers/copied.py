@@ -10,7 +10,7 @@ from app.policy.workers.base import Refitted, with_gold
 from app.policy.workers.camps import FAITH, Camps, named, settled
 from app.policy.workers.clarity import OF_CROWDS, Clarity
 from app.policy.workers.error_rate import ClearItems, ErrorRate
-from app.policy.workers.latent_truth import flat, normalised, without
+from app.policy.workers.latent_truth import normalised, without
 from app.policy.workers.skill_rows import expected
 
 FREE = (0.5, 0.5)  # pseudo-answers that let a skill be whatever the answers make of it
@@ -38,6 +38,11 @@ class Copied(ErrorRate):
     kind: Literal["copied"] = "copied"
     clarity: ClassVar[Clarity] = OF_CROWDS
 
+    def _kept(self, evidence: Array) -> Array:
+        """Log P(t), shape (items, classes), as the evidence that is kept of items."""
+        clarity, classes = self.clarity_of(evidence.shape[1]), evidence.shape[1]
+        return clarity.rows(clarity.joint(evidence, classes))
+
     @property
     def _clear(self) -> ClearItems:
         return ClearItems(prior=self.prior)
@@ -50,7 +55,7 @@ class Copied(ErrorRate):
         evidence = normalised(np.log(np.maximum(camps.truth.T, _LEAST)))
         found = prior + ballots.right_and_wrong(np.exp(evidence))
         copies = np.where(ballots.heard, camps.copies, np.nan)
-        state = State(ballots.votes(), flat(self.clarity_of(ballots.classes).joint(evidence, ballots.classes)))
+        state = State(ballots.votes(), self._kept(evidence))
         return Refitted(state, found, camps.iterations, camps.converged, copies)
 
     def foretold(self, rest: Ballots, out: Ballots, facts: Facts, prior: Array) -> Array:

@@ -35,24 +35,24 @@ class ErrorRate(LatentTruth):
         return np.stack([right, heeding.sum(axis=1) - right], axis=1)
 
     def swept(self, skill: Array, joint: Array, prior: Array, ballots: Ballots) -> tuple[Array, Array]:
-        who, classes, degrees = ballots.worker, ballots.classes, joint.shape[2]
+        who, classes = ballots.worker, ballots.classes
         clarity = self.clarity_of(classes)
-        of_label = joint.reshape(-1, degrees)[ballots.cell]  # (answers, degrees)
-        of_others = joint.sum(axis=1)[ballots.item] - of_label
+        of_label = joint.reshape(len(joint), -1)[:, ballots.cell]  # (degrees, answers)
+        of_others = np.einsum("gic->gi", joint)[:, ballots.item] - of_label
         hit, miss = expected(skill)[who].T
         right = clarity.heeding(of_label, hit, classes)
         wrong = clarity.heeding(of_others, miss / (classes - 1), classes)
         found = prior + np.stack([sum_by(who, each, ballots.workers) for each in (right, wrong)], axis=1)
         right, wrong = (without(found[who, each], own) for each, own in enumerate((right, wrong)))
         chances = right / (right + wrong), wrong / (right + wrong) / (classes - 1)
-        log_right, log_wrong = (np.log(clarity.chances(each, classes).T) for each in chances)
+        log_right, log_wrong = (np.log(clarity.chances(each, classes)) for each in chances)
         # Every answer counts as wrong under each class; those for the class are put right.
         likelihoods = [
             sum_by(ballots.cell, r - w, ballots.items * classes).reshape(-1, classes)
             + sum_by(ballots.item, w, ballots.items)[:, None]
             for r, w in zip(log_right, log_wrong, strict=True)
         ]
-        return found, np.stack(likelihoods, axis=2)
+        return found, np.stack(likelihoods)
 
 
 class ClearItems(ErrorRate):

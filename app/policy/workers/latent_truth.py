@@ -19,6 +19,7 @@ _LEAST_COUNT = 1e-12
 _MOST_CLASSES = 20  # of items that may be unclear: some hundred numbers per item
 _MOST_ITERATIONS = 100
 _STANDSTILL = 1e-5  # of a class's probability, on average over the items that have answers
+_NEARLY_STILL = 1e-4  # where models are only compared
 
 
 class LatentTruth(SkillRows):
@@ -64,7 +65,7 @@ class LatentTruth(SkillRows):
 
     @abstractmethod
     def swept(self, skill: Array, joint: Array, prior: Array, ballots: Ballots) -> tuple[Array, Array]:
-        """Skills by what all answers count, and the log-chance of each item's answers, (items, classes, degrees).
+        """Skills by what all answers count, and the log-chance of each item's answers, (degrees, items, classes).
 
         An answer counts as far as it came of knowledge, by P(t, g) = `joint` and by the `skill` so far. Each answer is
         then judged by its worker's new skill without what it has itself contributed.
@@ -77,18 +78,18 @@ class LatentTruth(SkillRows):
         clarity = self.clarity_of(classes)
         joint = clarity.joint(normalised(np.log(probability)), classes)
         if facts.gold is not None:
-            joint = np.where(facts.known[:, None, None], clarity.of_known(facts.gold, classes), joint)
-        return State(np.zeros_like(probability), flat(joint))
+            joint = np.where(facts.known[:, None], clarity.of_known(facts.gold, classes), joint)
+        return State(np.zeros_like(probability), clarity.rows(joint))
 
     def read(self, state: State, facts: Facts) -> Belief:
         votes, clarity = state.votes, self.clarity_of(state.votes.shape[1])
         joint = np.exp(clarity.joint(state.evidence, votes.shape[1]))
-        probability, clear = joint.sum(axis=2), clarity.clear(joint)
+        probability, clear = joint.sum(axis=0), clarity.clear(joint)
         return Belief(votes, votes, votes.sum(axis=1), votes + 1, facts, probability, clear)
 
     def answered(self, state: State, facts: Facts, skill: Array, label: npt.NDArray[np.intp]) -> State:  # noqa: ARG002  the prior is in the evidence
         joint = self._told(state, self._fitting(state, skill, label), np.ones(len(label)))
-        return State(one_more_vote(state.votes, label), flat(joint))
+        return State(one_more_vote(state.votes, label), self.clarity_of(state.votes.shape[1]).rows(joint))
 
     def learn(self, state: State, facts: Facts, skill: Array, label: npt.NDArray[np.intp]) -> tuple[State, Array]:
         after, classes = self.answered(state, facts, skill, label), state.votes.shape[1]
@@ -100,28 +101,33 @@ class LatentTruth(SkillRows):
     def foresight(self, state: State, skill: Array) -> Foresight:
         def after(c: int, votes: Array) -> Array:
             fitting = self._fitting(state, skill, np.full(len(votes), c, dtype=np.intp))
-            return np.asarray(np.exp(self._told(state, fitting, votes)).sum(axis=2))
+            return np.asarray(np.exp(self._told(state, fitting, votes)).sum(axis=0))
 
         return after
 
-    def refit(self, ballots: Ballots, facts: Facts, skill: Array, prior: Array) -> Refitted:
+    def refit(self, ballots: Ballots, facts: Facts, skill: Array, prior: Array) -> Refitted:  # noqa: ARG002  fits anew
+        return self._settled(ballots, facts, prior, _STANDSTILL)
+
+    def _settled(self, ballots: Ballots, facts: Facts, prior: Array, standstill: float) -> Refitted:
+        """Skills and items in turns until the items move by no more than that."""
         facts = with_gold(facts, ballots)
-        before = self.clarity_of(ballots.classes).joint(self.start(facts, ballots.classes).evidence, ballots.classes)
+        clarity = self.clarity_of(ballots.classes)
+        before = clarity.joint(self.start(facts, ballots.classes).evidence, ballots.classes)
         informed = ballots.answered | facts.known
         told = None if facts.prior is None else np.asarray(~np.isnan(facts.prior).any(axis=1))
-        evidence = _normalised_pairs(before + np.log(ballots.shares() + _LEAST_PRIOR)[:, :, None])
-        skill, posterior = prior, np.exp(evidence).sum(axis=2)
+        joint, _ = _shared_out(before + np.log(ballots.shares() + _LEAST_PRIOR))
+        skill, posterior = prior, joint.sum(axis=0)
         iteration, moved = 0, np.inf
-        while iteration < _MOST_ITERATIONS and moved > _STANDSTILL:
-            skill, likelihoods = self.swept(skill, np.exp(evidence), prior, ballots)
+        while iteration < _MOST_ITERATIONS and moved > standstill:
+            skill, likelihoods = self.swept(skill, joint, prior, ballots)
             shares = log_shares(posterior, informed, told, self.shares_held)
-            evidence = _normalised_pairs(before + shares + likelihoods)
-            found = np.exp(evidence).sum(axis=2)
+            joint, evidence = _shared_out(before + shares + likelihoods)
+            found = joint.sum(axis=0)
             moved = mean_of(np.abs(found - posterior)[ballots.answered])
             posterior, iteration = found, iteration + 1
-        skill, _ = self.swept(skill, np.exp(evidence), prior, ballots)
-        state = State(ballots.votes(), flat(evidence))
-        return Refitted(state, skill, iteration, converged=moved <= _STANDSTILL)
+        skill, _ = self.swept(skill, joint, prior, ballots)
+        state = State(ballots.votes(), clarity.rows(evidence))
+        return Refitted(state, skill, iteration, converged=moved <= standstill)
 
     def foretold(self, rest: Ballots, out: Ballots, facts: Facts, prior: Array) -> Array:
         """The log-probability of each answer that is held `out`, given the `rest`; shape (held-out answers,).
@@ -130,32 +136,32 @@ class LatentTruth(SkillRows):
 
             P(answer l of j on i) = sum over t, g of P(t, g) E[P(l | t, g, j)].
         """
-        fit = self.refit(rest, facts, prior, prior)
+        fit = self._settled(rest, facts, prior, _NEARLY_STILL)
         fitting = self.fitting(expected(self.dirichlets(fit.skill)), out.worker, out.label, out.classes)
         clarity = self.clarity_of(out.classes)
         joint = np.exp(clarity.joint(fit.state.evidence[out.item], out.classes))
-        return np.asarray(np.log((joint * clarity.chances(fitting, out.classes)).sum(axis=(1, 2))))
+        return np.asarray(np.log((joint * clarity.chances(fitting, out.classes)).sum(axis=(0, 2))))
 
     def _fitting(self, state: State, skill: Array, label: npt.NDArray[np.intp]) -> Array:
         return self.fitting(expected(self.dirichlets(skill)), np.arange(len(label)), label, state.votes.shape[1])
 
     def _told(self, state: State, fitting: Array, votes: Array) -> Array:
-        """The logarithm of P(t, g) after votes[i] answers on item i that are so likely; (items, classes, degrees)."""
+        """The logarithm of P(t, g) after votes[i] answers on item i that are so likely; (degrees, items, classes)."""
         classes = fitting.shape[1]
         clarity = self.clarity_of(classes)
         each = np.log(clarity.chances(fitting, classes))
-        return _normalised_pairs(clarity.joint(state.evidence, classes) + votes[:, None, None] * each)
+        return _shared_out(clarity.joint(state.evidence, classes) + votes[:, None] * each)[1]
 
 
 def log_shares(posterior: Array, informed: Mask, told: Mask | None, held: float) -> Array | float:
-    """How common the other items make each class for this one, as logarithms but for a constant, (items, classes, 1).
+    """How common the other items make each class for this one, as logarithms but for a constant, (items, classes).
 
         E share_c ~ (held n + 1) / K + sum over informed items other than this one of p_c,    n informed items.
 
     An item that was `told` how likely each class is, shape (items,), neither takes part nor needs it.
 
     >>> three = np.array([[1.0, 0.0], [0.8, 0.2], [0.5, 0.5]])
-    >>> np.exp(log_shares(three, np.array([True, True, False]), None, held=0))[:, :, 0].round(6).tolist()
+    >>> np.exp(log_shares(three, np.array([True, True, False]), None, held=0)).round(6).tolist()
     [[1.3, 0.7], [1.5, 0.5], [2.3, 0.7]]
     """
     if np.isinf(held):
@@ -164,7 +170,7 @@ def log_shares(posterior: Array, informed: Mask, told: Mask | None, held: float)
     own = np.where(counted[:, None], posterior, 0.0)
     level = (held * counted.sum() + 1) / posterior.shape[1]
     shares = np.log(np.maximum(own.sum(axis=0) - own, 0.0) + level)
-    return np.asarray(shares if told is None else np.where(told[:, None], 0.0, shares))[:, :, None]
+    return np.asarray(shares if told is None else np.where(told[:, None], 0.0, shares))
 
 
 def mean_of(moves: Array) -> float:
@@ -184,11 +190,9 @@ def normalised(logarithms: Array) -> Array:
     return np.asarray(shifted - np.log(reduce(np.add, np.exp(shifted).T))[:, None])
 
 
-def _normalised_pairs(logarithms: Array) -> Array:
-    """The same where a row is a table, shape (items, classes, degrees)."""
-    return normalised(flat(logarithms)).reshape(logarithms.shape)
-
-
-def flat(tables: Array) -> Array:
-    """Tables (items, classes, degrees) as rows."""
-    return tables.reshape(len(tables), tables.shape[1] * tables.shape[2])
+def _shared_out(logarithms: Array) -> tuple[Array, Array]:
+    """Probabilities that sum to 1 over degrees and classes, and their logarithms; each (degrees, items, classes)."""
+    shifted = logarithms - reduce(np.maximum, logarithms.max(axis=0).T)[:, None]
+    weight = np.exp(shifted)
+    total = reduce(np.add, weight.sum(axis=0).T)[:, None]
+    return weight / total, shifted - np.log(total)
