@@ -21,7 +21,7 @@ from app.commands.progress import progress
 from app.lab.askers import Order
 from app.lab.policies import NAMES, Workers
 from app.lab.recorded import UNKNOWN, Recorded
-from app.lab.replay import Watch, replay
+from app.lab.replay import Watch, courses, picking, replay
 from app.lab.report import Line, as_table
 from app.lab.standing import Standing
 from app.plots.canvas import drawn
@@ -163,11 +163,11 @@ def _run(asked: Asked, contenders: Sequence[Contender], crowds: Sequence[Recorde
 
 def _steps(asked: Asked, contender: Contender, crowds: Sequence[Recorded]) -> int:
     """How many answers it may buy at most."""
-    apart = contender.rules.allocation.heeds_budget  # then `replay` runs it for each budget
-    bought = [
-        [min(int(each * len(crowd.items)), len(crowd.label)) for each in asked.labels_per_item] for crowd in crowds
-    ]
-    return asked.seeds * sum(sum(each) if apart else max(each) for each in bought)
+    rules, once = picking(contender.rules, asked.workers), 0
+    for crowd in crowds:
+        bought = [min(int(each * len(crowd.items)), len(crowd.label)) for each in asked.labels_per_item]
+        once += sum(alike[-1] for alike in courses(rules, bought, len(crowd.items)))
+    return asked.seeds * once
 
 
 def _replayed(asked: Asked, crowd: Recorded, contender: Contender, watch: Watch) -> list[Standing]:

@@ -1,5 +1,6 @@
 """Run a policy over recorded answers, many seeds at once, and see how soon it knows the truth."""
 
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -43,12 +44,31 @@ def replay(
     rules = picking(rules, workers)
     most = np.inf if most_labels is None else most_labels
     budgets = [int(min(np.floor(each * len(crowd.items) + _ROUNDING), most)) for each in labels_per_item]
-    if rules.allocation.heeds_budget:  # another budget is another policy
-        apart = [_stands(crowd, rules, [budget], runs, workers, order, watch) for budget in budgets]
-        return [one[0] for one in apart]
-    rising = sorted(set(budgets))
-    found = dict(zip(rising, _stands(crowd, rules, rising, runs, workers, order, watch), strict=True))
+    found: dict[int, Standing] = {}
+    for alike in courses(rules, budgets, len(crowd.items)):
+        found |= zip(alike, _stands(crowd, rules, alike, runs, workers, order, watch), strict=True)
     return [found[budget] for budget in budgets]
+
+
+def courses(rules: Rules, budgets: Sequence[int], items: int) -> list[list[int]]:
+    """The budgets, in answers, with which a job of so many items goes the same way until the money ends; each rising.
+
+    >>> from app.lab.policies import rules_of
+    >>> names = ("information", "crowdbudget", "opt-kg")
+    >>> [courses(rules_of(name, ["a", "b"], "choose"), [5, 2, 4, 2], 2) for name in names]
+    [[[2], [4, 5]], [[2], [4], [5]], [[2, 4, 5]]]
+    """
+    alike = defaultdict(list)
+    for budget in sorted(set(budgets)):
+        alike[_course(rules, budget, items)].append(budget)
+    return list(alike.values())
+
+
+def _course(rules: Rules, budget: int, items: int) -> float:
+    """What tells how a job with this budget goes."""
+    if rules.allocation.heeds_budget:
+        return budget
+    return float(rules.worker_choice.trial_share(budget / items))
 
 
 def _stands(

@@ -110,18 +110,25 @@ class Engine:
 
     def priority(self, prospect: Prospect) -> Array:
         """What one more label from the prospect's worker is worth, shape (items,)."""
-        picks = self.rules.worker_choice.compares_offers
-        circumstances = Circumstances(self.rules.bar, self.budget, self.inverse_costs, picks)
-        worth = self.rules.allocation.priority(prospect, circumstances)
+        worth = self.rules.allocation.priority(prospect, self._circumstances)
         return significant(self._placed(worth, prospect.facts, prospect.now.total))
 
     def worth_alone(self, worth: Array, facts: Facts, answers: Array) -> Array:
         """What an answer is worth by itself, of what `priority` made of it for items that are asked first."""
         return worth / np.where(worth > 0, self._placed(np.ones_like(worth), facts, answers), 1.0)
 
+    def on_trial(self, facts: Facts, answers: Array) -> Mask | None:
+        """Which items with so many answers are asked first, to tell workers apart, shape (items,); None: none."""
+        return self.rules.worker_choice.on_trial(facts, answers, self._circumstances.paid_for(facts))
+
+    @cached_property
+    def _circumstances(self) -> Circumstances:
+        picks = self.rules.worker_choice.compares_offers
+        return Circumstances(self.rules.bar, self.budget, self.inverse_costs, picks)
+
     def _placed(self, worth: Array, facts: Facts, answers: Array) -> Array:
         """What comes first, by how many answers items have, is lifted above the others; shape (items,)."""
-        trial = self.rules.worker_choice.on_trial(facts, answers)
+        trial = self.on_trial(facts, answers)
         if trial is not None:
             worth = np.where(trial & (worth > 0), TRIAL_LIFT * worth, worth)
         if self.rules.spammers is not None and self.rules.spammers.finish_first:

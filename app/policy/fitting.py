@@ -44,9 +44,9 @@ def fit(model: WorkerModel, stage: int, ballots: Ballots, facts: Facts, crowd: C
     choice = model.choose(told, told_facts, crowd.prior, stage)
     chosen = stage if choice is None else choice.stage
     skill, prior = (model.convert(each, stage, chosen, ballots.classes) for each in (crowd.skill, crowd.prior))
-    acting = model.acting(chosen, ballots.classes)
-    refitted = acting.refit(told, told_facts, skill, prior)
-    state = _among(acting.start(facts, ballots.classes), refitted.state, informed)
+    refitted = model.fitted(chosen, told, told_facts, skill, prior)
+    start = model.acting(chosen, ballots.classes).start(facts, ballots.classes)
+    state = _among(start, refitted.state, informed)
     skill = np.where(ballots.heard[:, None], refitted.skill, skill)
     return Fit(chosen, choice, replace(refitted, state=state, skill=skill))
 

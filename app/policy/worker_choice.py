@@ -17,6 +17,8 @@ from app.policy.workers.base import WorkerModel
 SHORTLIST = 32  # items that are valued for the worker who asks; `bench/shortlist.py` measures what that misses
 _FREE = 1e-9  # a price to divide by where there is none
 TRIAL_LIFT = 20.0  # how much more an answer is worth by which workers are told apart
+_TRIAL = 0.1  # of the items, where there is money for it
+_TRIAL_MONEY = 0.1  # of what the budget buys, for further answers there
 _NEW = 2.0  # the index of a worker of whom nothing is known; no index is higher
 
 
@@ -56,7 +58,11 @@ class WorkerChoice(Member, ABC):
         """Which item it is can play a part in when it is asked."""
         return False
 
-    def on_trial(self, facts: Facts, answers: Array) -> Mask | None:  # noqa: ARG002  most know nobody better for it
+    def trial_share(self, paid_for: Array | float) -> Array | float:  # noqa: ARG002  most know nobody better for it
+        """The share of the items on trial, where the whole budget buys so many answers on each, inf: unlimited."""
+        return 0.0
+
+    def on_trial(self, facts: Facts, answers: Array, paid_for: Array) -> Mask | None:  # noqa: ARG002  same
         """Which items are asked before all others, by how many answers they have, shape (items,); None: none."""
         return None
 
@@ -138,7 +144,9 @@ class Pair(WorkerChoice):
     Where every item has one answer, nobody can be told from anybody, and all first answers were left to luck. So a few
     items, drawn by the seed, are a trial: until they have three answers each, an answer on them is valued 20 times as
     high, so that they come first, but not at any price. Who agrees there is asked more, and the first answers on all
-    other items come from better workers.
+    other items come from better workers. Unless the job says how many, a tenth of the items are on trial, or fewer, so
+    that their second and third answers take no more than a tenth of what the budget buys at a worker's price of 1: with
+    money for one answer per item, a twentieth.
 
     >>> none = np.zeros(3)
     >>> offer = {"worth": np.array([0.1, 0.4, 0.3]), "price": np.array([1.0, 10.0, 1.0])}
@@ -153,8 +161,12 @@ class Pair(WorkerChoice):
         Field(ge=0, le=10, description="Accuracy is taken to be higher by this / sqrt(answers): 0 explores nobody"),
     ] = 0.1
     trial: Annotated[
-        float, Field(ge=0, le=1, description="The share of the items that are asked first, to tell workers apart")
-    ] = 0.05
+        Annotated[float, Field(ge=0, le=1)] | None,
+        Field(
+            description="The share of the items that are asked first, to tell workers apart; "
+            "null: a tenth, or less where the budget buys fewer than two answers per item"
+        ),
+    ] = None
     trial_answers: Annotated[int, Field(ge=1, le=100, description="Answers until which each of those comes first")] = 3
 
     def hoped(self, model: WorkerModel, skill: Array) -> Array:
@@ -162,12 +174,24 @@ class Pair(WorkerChoice):
 
     @property
     def heeds_number(self) -> bool:
-        return self.trial > 0
+        return self.trial != 0
 
-    def on_trial(self, facts: Facts, answers: Array) -> Mask | None:
-        if not self.trial:
+    def trial_share(self, paid_for: Array | float) -> Array | float:
+        """What the job says, or as above.
+
+        >>> Pair().trial_share(np.array([0.0, 1.0, 1.5, 2.0, np.inf])).round(6).tolist()
+        [0.0, 0.05, 0.075, 0.1, 0.1]
+        """
+        if self.trial is not None:
+            return self.trial
+        further = max(self.trial_answers - 1, 1)
+        return np.minimum(_TRIAL_MONEY * np.asarray(paid_for) / further, _TRIAL)
+
+    def on_trial(self, facts: Facts, answers: Array, paid_for: Array) -> Mask | None:
+        if self.trial == 0:
             return None
-        return np.asarray((uniform(facts.seed, facts.number) < self.trial) & (answers < self.trial_answers))
+        drawn = uniform(facts.seed, facts.number) < self.trial_share(paid_for)
+        return np.asarray(drawn & (answers < self.trial_answers))
 
     def merit(self, team: Team) -> Array:
         return team.best

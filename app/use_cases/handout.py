@@ -199,7 +199,7 @@ def _why(job: Job, offer: Offer) -> dict[str, Any]:
     item, engine = offer.queued.item, job.engine
     standing, facts = item.standing, facts_of(engine, [Known.of(item)])
     answers = np.array([float(sum(standing.votes))])
-    trial = job.rules.worker_choice.on_trial(facts, answers)
+    trial = engine.on_trial(facts, answers)
     reason = engine.explain(standing.reason, standing.wanted, on_trial=trial is not None and bool(trial[0]))
     worth = engine.worth_alone(np.array([offer.worth]), facts, answers)
     return {"code": reason.code, "message": reason.message, "priority": float(worth[0])}

@@ -15,7 +15,7 @@ from app.errors import FieldError, InvalidInput, JobUnknown
 from app.lab.askers import Order
 from app.lab.policies import Workers, rules_of
 from app.lab.recorded import Recorded
-from app.lab.replay import goes_apart, replay
+from app.lab.replay import courses, goes_apart, picking, replay
 from app.lab.report import Line
 from app.policy.rules import Rules
 from app.store.database import is_lost
@@ -195,7 +195,7 @@ def _effort(job: Job, asked: ReplayAsked, policy: str) -> int:
     """Answers that a run of the policy buys, as many as take as long side by side."""
     rules = asked.rules_of(policy, job.rules)
     bought = [min(int(each * job.items), job.answers) for each in asked.labels_per_item]
-    once = sum(bought) if rules.allocation.heeds_budget else max(bought)  # `replay` runs such a policy for each budget
+    once = sum(alike[-1] for alike in courses(picking(rules, asked.workers), bought, job.items))
     return once * (_APART if goes_apart(rules, asked.workers) else 1)
 
 

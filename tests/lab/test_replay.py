@@ -171,13 +171,15 @@ def test_a_job_whose_finished_items_matter_is_replayed_too(part, workers):
     assert (again.labels[0], again.accuracy[0]) == (second.labels[0], second.accuracy[0])
 
 
-def test_budgets_and_seeds_do_not_touch_each_other():
+@pytest.mark.parametrize("workers", ["pull", "choose"])
+def test_budgets_and_seeds_do_not_touch_each_other(workers):
     """A run stands where it would stand alone, at a budget as if it were the only one."""
     crowd = recorded()
-    rules = rules_of("information", crowd.labels, "pull")
-    together = replay(crowd, rules, [3, 1, 2], runs=3)
-    alone = replay(crowd, rules, [2], runs=2)[0]
-    assert together[2].accuracy[:2].tolist() == alone.accuracy.tolist()
+    rules = rules_of("information", crowd.labels, workers)
+    together = replay(crowd, rules, [3, 1, 2], runs=3, workers=workers)
+    for place, budget in ((1, 1), (2, 2)):
+        alone = replay(crowd, rules, [budget], runs=2, workers=workers)[0]
+        assert together[place].accuracy[:2].tolist() == alone.accuracy.tolist()
     assert [each.labels.tolist() for each in together] == [[72.0] * 3, [24.0] * 3, [48.0] * 3]
 
 

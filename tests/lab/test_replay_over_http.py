@@ -147,7 +147,7 @@ async def compare(
 ) -> Platform:
     """The same questions, the same answers, and the same labels in the end."""
     rules = picking(rules, workers)
-    budget = answers if rules.allocation.heeds_budget else None
+    budget = answers if rules.allocation.heeds_budget or workers == "choose" else None
     platform = await Platform.of(http, crowd, rules, budget)
     await (platform.pull if workers == "pull" else platform.choose)(answers)
     given, labels = in_process(crowd, rules, workers, answers, budget)

@@ -60,6 +60,28 @@ def test_it_falls_back_where_matrices_foretell_worse():
     assert choice.held_out["one-coin"] > choice.held_out["confusion"]
 
 
+@pytest.mark.parametrize(("stage", "share"), [(0, 0.5), (1, 0.2)])
+def test_a_fit_is_the_average_of_both_models(stage, share):
+    """In probabilities, gold included; workers are known as the stage in force knows them."""
+    ballots = replace(simulated(1, bias=0.1), gold=np.where(np.arange(200) < 10, 1, -1))
+    facts, own, other = Facts.plain(200), crowd(ballots, stage), crowd(ballots, 1 - stage)
+    here = MODEL.acting(stage, 2).refit(ballots, facts, own, own)
+    there = MODEL.acting(1 - stage, 2).refit(ballots, facts, other, other)
+    found = MODEL.fitted(stage, ballots, facts, own, own)
+    beliefs = [MODEL.read(each.state, facts).posterior for each in (here, there, found)]
+    assert np.abs(beliefs[0] - beliefs[1]).max() > 0.05
+    np.testing.assert_allclose(beliefs[2], (1 - share) * beliefs[0] + share * beliefs[1], atol=1e-12)
+    np.testing.assert_array_equal(found.skill, here.skill)
+
+
+def test_what_copying_says_is_not_averaged():
+    """Where some repeat one source, the models that believe them have no say."""
+    ballots = simulated(1, bias=0.1)
+    facts, own = Facts.plain(200), crowd(ballots, 2)
+    here, there = MODEL.fitted(2, ballots, facts, own, own), MODEL.acting(2, 2).refit(ballots, facts, own, own)
+    np.testing.assert_array_equal(here.state.evidence, there.state.evidence)
+
+
 def test_few_answers_decide_nothing():
     """Below a hundred the stage stays, and says why; but nobody is accused of copying by so few."""
     ballots = simulated(1, bias=0.22).only(np.arange(800) < 99)

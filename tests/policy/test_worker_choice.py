@@ -1,5 +1,7 @@
 """Whom to ask: the index of the paper, and the best pair by value per cost."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from pydantic import TypeAdapter
@@ -137,6 +139,29 @@ def test_a_trial_comes_first_until_its_items_have_their_answers():
         assert judged[~lifted].tolist() == as_ever[~lifted].tolist()
     assert judged.tolist() == as_ever.tolist()
     assert not (plain.judge(fresh, facts).priority > 1).any()
+
+
+def test_a_trial_takes_no_more_than_a_tenth_of_what_the_budget_buys():
+    """Beyond the first answers; the less money, the fewer items, and those were on trial with more money, too."""
+    facts, none, before = Facts.plain(2000, seed=5), np.zeros(2000), np.zeros(2000, dtype=bool)
+    for budget in (200.0, 1000.0, 2000.0, 3000.0, 4000.0, None):
+        rules = Rules(labels=("a", "b"), worker_choice=Pair(), seed=5)
+        trial = Engine(rules, budget, inverse_costs=2000.0).on_trial(facts, none)
+        assert trial is not None
+        assert abs(2 * trial.sum() - 0.1 * min(budget or np.inf, 4000)) < 60
+        assert (trial | ~before).all()
+        before = trial
+
+
+def test_a_trial_heeds_what_an_item_costs_and_what_the_job_says():
+    """Where items cost twice as much, the same budget buys half; a share that was asked for stays."""
+    facts, none = replace(Facts.plain(2000, seed=5), cost=np.full(2000, 2.0)), np.zeros(2000)
+    here, there = (
+        Engine(Rules(labels=("a", "b"), worker_choice=Pair(trial=trial), seed=5), 4000.0, inverse_costs=1000.0)
+        for trial in (None, 0.3)
+    )
+    assert here.on_trial(facts, none).mean() == pytest.approx(0.05, abs=0.015)
+    assert there.on_trial(facts, none).mean() == pytest.approx(0.3, abs=0.03)
 
 
 def test_what_an_item_of_the_trial_is_worth_is_told_as_of_any_other():

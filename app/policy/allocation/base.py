@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from app.policy.belief import Array
+from app.policy.belief import Array, Facts
 from app.policy.member import Member
 from app.policy.prospect import Prospect
 from app.policy.requirements.base import Requirement
@@ -21,6 +21,14 @@ class Circumstances:
     budget: float | None = None  # None: unlimited
     inverse_costs: float = 1.0  # the sum of 1 / cost over all items of the job
     picks_workers: bool = False  # the job compares what answers of different workers are worth
+
+    def paid_for(self, facts: Facts) -> Array:
+        """How many answers the whole budget buys on each item if it is split as CrowdBudget does; inf: unlimited.
+
+        n_k = B / (c_k^2 sum_j 1 / c_j)        (Tran-Thanh et al., AAMAS 2013), which is B / (N c) at equal costs.
+        """
+        budget = np.inf if self.budget is None else self.budget
+        return np.asarray(budget / (facts.cost**2 * self.inverse_costs))
 
 
 class Allocation(Member, ABC):

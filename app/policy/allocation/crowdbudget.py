@@ -38,6 +38,5 @@ class CrowdBudget(Unpriced):
     def value(self, prospect: Prospect, circumstances: Circumstances) -> Array:
         if circumstances.budget is None:
             return -asked(prospect)
-        facts = prospect.facts
-        quota = np.floor(circumstances.budget / (facts.cost**2 * circumstances.inverse_costs) + _ROUNDING)
-        return np.asarray(quota - asked(prospect) + 1 / (1 + np.maximum(facts.number, 0)))
+        quota = np.floor(circumstances.paid_for(prospect.facts) + _ROUNDING)
+        return np.asarray(quota - asked(prospect) + 1 / (1 + np.maximum(prospect.facts.number, 0)))

@@ -8,9 +8,9 @@ from pydantic import Field
 
 from app.domain import Reason
 from app.policy.aggregation.ballots import Ballots
-from app.policy.belief import Array, Facts, Mask
+from app.policy.belief import Array, Facts, Mask, State
 from app.policy.chance import uniform
-from app.policy.workers.base import Choice
+from app.policy.workers.base import Choice, Refitted
 from app.policy.workers.clarity import OF_CROWDS, Clarity
 from app.policy.workers.confusion import Confusion
 from app.policy.workers.copied import Copied, free_skills
@@ -20,6 +20,7 @@ from app.policy.workers.latent_truth import LatentTruth
 
 _BINARY = 2
 _PLAIN, _ROWS, _COPIED = 0, 1, 2  # stages
+_SHARE_OF_THE_OTHER = {_PLAIN: 0.5, _ROWS: 0.2}  # what the other one has to say in a fit, by the stage in force
 _FEWEST_ANSWERS = 100
 _MANY_ANSWERS = 200_000  # of which copiers are looked for
 _ACCUSING = 3.0  # the least margin by which copying must foretell better
@@ -41,6 +42,10 @@ class Auto(ErrorRate):
     same margin, so chance alone does not make it flip. By itself the model is its first stage; `acting` is the one in
     force. For the comparison alone items are taken to be clear, which says the same and takes less time, and the first
     stage may take classes to be as common as they come, lest unequal classes pass for workers who lean to one.
+
+    Neither of the two is quite true, and they err on different items. So what a fit says of the items is an average,
+    P(t, g) = (1 - w) P(t, g | stage in force) + w P(t, g | other one), with w = 1/2 while the first is in force and
+    w = 1/5 once the second is. What workers are known by, and what the next answers tell, is the stage's in force.
 
     In the third, `copied`, some workers repeat one source. It comes into force where a quick look suspects it and it
     foretells answers better than the other stages do, and than one accuracy of which nothing is expected, by 3 errors
@@ -91,6 +96,16 @@ class Auto(ErrorRate):
         right = np.einsum("ijj->i", rows)
         both = np.stack([right, np.einsum("ijk->i", rows) - right], axis=1)
         return np.asarray(np.maximum(both - (classes - 1) * newcomer, _LEAST_EVIDENCE))
+
+    def fitted(self, stage: int, ballots: Ballots, facts: Facts, skill: Array, prior: Array) -> Refitted:
+        found, classes = super().fitted(stage, ballots, facts, skill, prior), ballots.classes
+        if stage not in _SHARE_OF_THE_OTHER or len(self.stages(classes)) == 1:
+            return found
+        share, other = _SHARE_OF_THE_OTHER[stage], 1 - stage
+        theirs = self.convert(prior, stage, other, classes)
+        second = super().fitted(other, ballots, facts, theirs, theirs)
+        both = found.state.evidence + np.log(1 - share), second.state.evidence + np.log(share)
+        return replace(found, state=State(found.state.votes, np.logaddexp(*both)))
 
     def choose(self, ballots: Ballots, facts: Facts, prior: Array, stage: int = 0) -> Choice:
         """Whether the job should stay in `stage`; `prior` is in the shape of that stage, chance is of facts.seed."""

@@ -129,6 +129,10 @@ class WorkerModel(Member, ABC):
         """The model in force at this stage."""
         return self
 
+    def fitted(self, stage: int, ballots: Ballots, facts: Facts, skill: Array, prior: Array) -> Refitted:
+        """What all answers say with this stage in force; `skill` and `prior` are in its shape."""
+        return self.acting(stage, ballots.classes).refit(ballots, facts, skill, prior)
+
     def choose(self, ballots: Ballots, facts: Facts, prior: Array, stage: int = 0) -> Choice | None:  # noqa: ARG002  same
         """Which stage the answers ask for, now that `stage` is in force; None where there is no choice."""
         return None
