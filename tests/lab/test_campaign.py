@@ -124,8 +124,8 @@ def test_a_promoted_item_is_demoted_by_a_check_that_differs():
 
 
 def test_a_model_and_a_crowd_cost_less_than_the_crowd_alone():
-    """A fifth at least, with no more errors (measured: a third); at forty times the price the expert is not asked."""
-    mix, alone = ([run_prices(names, 0.98, seed, items=250) for seed in (1, 2)] for names in (MIX, ("crowd",)))
+    """A fifth at least, with no more errors (measured: more); at forty times the price the expert is not asked."""
+    mix, alone = ([run_prices(names, 0.9, seed, items=150) for seed in (1, 2)] for names in (MIX, ("crowd",)))
     cost, error = (
         [np.mean([getattr(bill.outcome, what) for bill in bills]) for bills in (mix, alone)]
         for what in ("cost", "error")
