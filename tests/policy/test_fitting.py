@@ -99,3 +99,16 @@ def test_of_whom_no_answer_is_left_what_is_known_stays(model, stage):
     found = fitted(model, stage, ballots)
     known = model.acting(stage, 2).newcomer(2)[None] + 0.5
     np.testing.assert_allclose(found.refitted.skill[-1], model.convert(known, stage, found.stage, 2)[0])
+
+
+@pytest.mark.parametrize(("model", "stage"), STAGES)
+@pytest.mark.parametrize("gold", [None, [1, -1, -1]], ids=["", "gold"])
+def test_before_anybody_has_answered_there_is_nothing_to_fit(model, stage, gold):
+    """A job of items and no workers, with or without gold: items are as at the start."""
+    nothing = Ballots.of([], [], [], items=3, workers=0, classes=2, gold=gold)
+    facts = replace(Facts.plain(3), gold=None if gold is None else np.array(gold))
+    found = fitted(model, stage, nothing, facts)
+    assert found.refitted.skill.shape[0] == 0
+    acting = model.acting(found.stage, 2)
+    here, there = (acting.read(state, facts).posterior for state in (found.refitted.state, acting.start(facts, 2)))
+    np.testing.assert_allclose(here, there, atol=1e-9)

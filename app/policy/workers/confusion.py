@@ -68,7 +68,7 @@ class Confusion(LatentTruth):
         for truth in range(ballots.classes):  # one by one: many classes, little memory
             of_truth = np.ascontiguousarray(joint[:, :, truth])[:, ballots.item]  # (degrees, answers)
             own = clarity.heeding(of_truth, rows[:, truth].ravel()[cell], ballots.classes)
-            counts = sum_by(cell, own, ballots.workers * ballots.classes).reshape(ballots.workers, -1)
+            counts = sum_by(cell, own, ballots.workers * ballots.classes).reshape(ballots.workers, ballots.classes)
             row = self.dirichlets(prior)[:, truth] + counts
             fitting, total = without(row.ravel()[cell], own), without(row.sum(axis=1)[ballots.worker], own)
             chances = np.log(clarity.chances(fitting / total, ballots.classes))
