@@ -71,7 +71,9 @@ class Clarity:
         if self._all_clear:
             return fitting[None]
         each = self._each(fitting)
-        return np.asarray(fitting * each + (1 - each) / classes)
+        found = fitting * each
+        found += (1 - each) / classes  # in place: new memory costs as much as the sum
+        return np.asarray(found)
 
     def heeding(self, joint: Array, fitting: Array, classes: int) -> Array:
         """P(t, and the answer came of knowledge, not of a guess) for answers so likely, shape as `fitting`.
@@ -83,7 +85,9 @@ class Clarity:
         """
         if self._all_clear:
             return np.asarray(joint[0])
-        return np.asarray((joint * (fitting * self._each(fitting)) / self.chances(fitting, classes)).sum(axis=0))
+        share = fitting * self._each(fitting)
+        share /= self.chances(fitting, classes)
+        return np.asarray(np.einsum("g...,g...->...", joint, share))
 
     def clear(self, joint: Array) -> Array:
         """P(t, and the next answer will come of knowledge), shape (items, classes)."""
