@@ -15,7 +15,7 @@ serve: $(VENV)/.runtime ## Start the service and its own PostgreSQL (SUFFICE_HOS
 	@exec $(BIN)/suffice serve
 
 test: $(VENV)/.development ## Run the whole suite on an embedded PostgreSQL (ARGS="-k lease" to choose)
-	@$(BIN)/pytest --numprocesses auto --dist loadfile $(ARGS)
+	@$(BIN)/pytest --numprocesses auto --dist loadfile --no-loadscope-reorder $(ARGS)
 
 lint: $(VENV)/.development ## Check style, formatting, types and the import contract
 	$(BIN)/ruff check .
