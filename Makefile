@@ -4,6 +4,7 @@ SHELL := /bin/sh
 PYTHON ?= $(shell command -v python3.11 || command -v python3 || echo python3)
 VENV ?= .venv
 BIN := $(VENV)/bin
+PROCESSES ?= $(shell expr $$(nproc 2>/dev/null || echo 2) + 1)  # some wait while others compute
 LOCK := uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header
 
 .PHONY: help serve test lint format bench browser peers lock migration clean
@@ -15,7 +16,7 @@ serve: $(VENV)/.runtime ## Start the service and its own PostgreSQL (SUFFICE_HOS
 	@exec $(BIN)/suffice serve
 
 test: $(VENV)/.development ## Run the whole suite on an embedded PostgreSQL (ARGS="-k lease" to choose)
-	@$(BIN)/pytest --numprocesses auto --dist loadfile --no-loadscope-reorder $(ARGS)
+	@$(BIN)/pytest --numprocesses $(PROCESSES) --dist loadfile --no-loadscope-reorder $(ARGS)
 
 lint: $(VENV)/.development ## Check style, formatting, types and the import contract
 	$(BIN)/ruff check .
