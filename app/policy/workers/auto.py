@@ -10,6 +10,7 @@ from app.domain import Reason
 from app.policy.aggregation.ballots import Ballots
 from app.policy.belief import Array, Facts, Mask, State
 from app.policy.chance import uniform
+from app.policy.shares import Index
 from app.policy.workers.base import Choice, Refitted
 from app.policy.workers.clarity import OF_CROWDS, Clarity
 from app.policy.workers.confusion import Confusion
@@ -23,7 +24,8 @@ _PLAIN, _ROWS, _COPIED = 0, 1, 2  # stages
 _SHARE_OF_THE_OTHER = {_PLAIN: 0.5, _ROWS: 0.2}  # what the other one has to say in a fit, by the stage in force
 _FEWEST_ANSWERS = 100
 _MANY_ANSWERS = 200_000  # of which copiers are looked for
-_ACCUSING = 3.0  # the least margin by which copying must foretell better
+_ACCUSING = 2.5  # the least margin by which copying must foretell better
+_KNOWING = 1.0  # errors by which those who do not copy must be foretold better than guesses
 _PROMISING = 0.5 / 5**0.5  # of the margin: half of what a fifth is expected to show where all five have the margin
 _LEAST_EVIDENCE = 1e-3  # pseudo-answers that a skill keeps of each kind
 
@@ -48,9 +50,9 @@ class Auto(ErrorRate):
     w = 1/5 once the second is. What workers are known by, and what the next answers tell, is the stage's in force.
 
     In the third, `copied`, some workers repeat one source. It comes into force where a quick look suspects it and it
-    foretells answers better than the other stages do, and than one accuracy of which nothing is expected, by 3 errors
-    or the margin, whichever is more; and stays while it is suspected and better at all. Of more than 200,000 answers,
-    those on a part of the items are looked at for it.
+    foretells answers better than the other stages do, and than one accuracy of which nothing is expected, by 2.5 errors
+    or the margin, whichever is more, and those who do not copy better than guesses, by 1 error; and stays while
+    all that is so at all. Of more than 200,000 answers, those on a part of the items are looked at for it.
 
     All answers of six public sets speak for matrices: by 10 errors on adult2 (accuracy .778 for .760), 5.6 on bluebirds
     (.880 for .722), 3.2 on RTE (.930 for .927), 2.9 on TEMP (.942 for .939), 2.7 on D_PosSent (.952 for .945), 2.5 on
@@ -174,24 +176,38 @@ class Auto(ErrorRate):
             self._scores(_ROWS, ballots, facts, rows, held),
             _foretold(ClearItems(prior=self.prior), ballots, facts, free_skills(plain), held),
         ]
-        scores = _foretold(model, ballots, facts, plain, held)
+        apart = [model.told_apart(ballots.only(~fold), ballots.only(fold), facts, plain) for fold in held]
+        scores, knowledge = (np.concatenate(each) for each in zip(*apart, strict=True))
         gains = [gain(scores, rival, item) for rival in rivals]
         margin = 0.0 if stage == _COPIED else max(self.margin, _ACCUSING)
         closest = min(gains, key=lambda found: found.mean - margin * found.error)
-        if closest.mean <= margin * closest.error:
+        if closest.mean <= margin * closest.error or not _others_know(knowledge, item, min(margin, _KNOWING)):
             return None
         rival = names[_ROWS] if closest is gains[_ROWS] else names[_PLAIN]
-        apart = _Apart(closest, [float(each.mean()) for each in (*rivals[:_COPIED], scores)], len(item))
+        found = _Apart(closest, [float(each.mean()) for each in (*rivals[:_COPIED], scores)], len(item))
         said = f"{suspected.sum()} of {ballots.heard.sum()} workers seem to repeat one source, right or wrong: "
-        said += _said(rival, names[_COPIED], apart)
-        held_out = dict(zip(names, apart.means, strict=True))
-        return Choice(_COPIED, held_out, apart.answers, Reason("some-copy", said))
+        said += _said(rival, names[_COPIED], found)
+        held_out = dict(zip(names, found.means, strict=True))
+        return Choice(_COPIED, held_out, found.answers, Reason("some-copy", said))
 
     def _reason(self, moves: bool, here: str, there: str, apart: "_Apart") -> Reason:  # noqa: FBT001  a fact, not a switch
         said, margin = _said(here, there, apart), f"{self.margin:g} {'error' if self.margin == 1 else 'errors'}"
         if moves:
             return Reason("foretells-better", f"{said}: more than the margin of {margin}")
         return Reason("no-clear-gain", f"{said}: {here} stays unless it is better by {margin}")
+
+
+def _others_know(knowledge: Array, item: Index, margin: float) -> bool:
+    """Whether those who do not copy are foretold better than guesses: experts among guessers are not copiers.
+
+    A policy asks on where opinions are divided, so guessers who happen to contradict an expert are met more often on
+    one item than chance would have it, and pass for a camp unless they are held to it by answers held out.
+    """
+    others = ~np.isnan(knowledge)
+    if not others.any():
+        return False
+    known = gain(knowledge[others], np.zeros(others.sum()), item[others])
+    return known.mean > margin * known.error
 
 
 def _said(here: str, there: str, apart: "_Apart") -> str:

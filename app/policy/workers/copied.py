@@ -1,6 +1,6 @@
 """One accuracy per worker, but for those who repeat one source, be it right or wrong."""
 
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, NamedTuple
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from app.policy.workers.skill_rows import expected
 
 FREE = (0.5, 0.5)  # pseudo-answers that let a skill be whatever the answers make of it
 _MOST_ITERATIONS, _QUICK_ITERATIONS = 60, 8
-_LEAST_GAIN = 0.03  # nats per answer
+_LEAST_GAIN, _ENOUGH_GAIN = 0.03, 15.0  # nats per answer, and in all: chosen workers agree, and that tells nothing
 _LEAST_KNOWN = 0.03  # nats per answer
 _MOST_COPIERS = 0.6  # of the workers
 _COPIER = 0.5  # from this probability on a worker is one
@@ -59,12 +59,19 @@ class Copied(ErrorRate):
         return Refitted(state, found, camps.iterations, camps.converged, copies)
 
     def foretold(self, rest: Ballots, out: Ballots, facts: Facts, prior: Array) -> Array:
-        """Of a worker's own knowledge, or of the source: (1 - phi) sum_t p_t P(l | t) + phi sum_s p_s P(l | s)."""
+        return self.told_apart(rest, out, facts, prior).chance
+
+    def told_apart(self, rest: Ballots, out: Ballots, facts: Facts, prior: Array) -> "ToldApart":
+        """What the rest says of answers that are held out: of a worker's own knowledge, or of the source.
+
+        P(l) = (1 - phi) sum_t p_t P(l | t) + phi sum_s p_s P(l | s).
+        """
         camps = self._camps(rest, facts, prior, self._clear.refit(rest, facts, prior, prior), _MOST_ITERATIONS)
         true, said = (belief[out.label, out.item] for belief in (camps.truth, camps.source))
         own, copied = named(true, expected(camps.skill)[out.worker, 0], out.classes), named(said, FAITH, out.classes)
         copies = camps.copies[out.worker]
-        return np.asarray(np.log((1 - copies) * own + copies * copied))
+        chance = np.log((1 - copies) * own + copies * copied)
+        return ToldApart(chance, np.where(copies > _COPIER, np.nan, np.log(out.classes * own)))
 
     def suspected(self, ballots: Ballots, facts: Facts, prior: Array) -> Mask:
         """Who may be a copier, shape (workers,): a quick look, before all is compared on answers that are held out.
@@ -79,7 +86,8 @@ class Copied(ErrorRate):
         heard = ballots.heard
         copiers = heard & (camps.copies > _COPIER)
         gained = camps.score - max(_score(ballots, plain), _score(ballots, free))
-        apart = gained > _LEAST_GAIN and camps.known > _LEAST_KNOWN and copiers.sum() <= _MOST_COPIERS * heard.sum()
+        told = gained > min(_LEAST_GAIN, _ENOUGH_GAIN / len(ballots.item))
+        apart = told and camps.known > _LEAST_KNOWN and copiers.sum() <= _MOST_COPIERS * heard.sum()
         return copiers & (apart and not _cleared(ballots, with_gold(facts, ballots), camps.copies))
 
     def _camps(self, ballots: Ballots, facts: Facts, prior: Array, plain: Refitted, most_iterations: int) -> Camps:
@@ -90,6 +98,13 @@ class Copied(ErrorRate):
         halves = (heard & better, heard & ~better)
         both = [settled(ballots, before, prior, suspected, most_iterations) for suspected in halves]
         return max(both, key=lambda camps: camps.score)
+
+
+class ToldApart(NamedTuple):
+    """How well copying foretells answers that are held out, shape (answers,) each."""
+
+    chance: Array  # the log-probability of the answer
+    knowledge: Array  # by how much those who do not copy are foretold better than a guess; NaN of those who do
 
 
 def free_skills(prior: Array) -> Array:
