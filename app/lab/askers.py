@@ -10,6 +10,7 @@ from app.lab.recorded import Recorded
 from app.lab.runs import Runs
 from app.policy.belief import IntArray, Mask
 from app.policy.chance import scramble
+from app.policy.worker_choice import less_trusted
 
 Order = Literal["random", "recorded"]
 _AT_ONCE = 40_000  # pairs that are valued together: four million at once took gigabytes
@@ -64,8 +65,9 @@ class ByPair(Asker):
     """The recorded pair of item and worker that is worth most (Chen et al., ICML 2013, section 4), as a job picks it.
 
     Of workers whose best items are worth the same, the seed draws one, anew with every answer; of equal items of a
-    worker the first in the queue is asked. An answer changes what the pairs of its item and of its worker are worth,
-    and nothing else: only those are valued again.
+    worker the first in the queue is asked. Where the lot falls on people who are less trusted, one of them is asked.
+    An answer changes what the pairs of its item and of its worker are worth, and nothing else: only those are valued
+    again.
     """
 
     def __init__(self, runs: Runs) -> None:
@@ -80,9 +82,10 @@ class ByPair(Asker):
         self._tops = Tops(self._values(everything).reshape(runs.runs, self._answers), crowd.worker, runs.workers)
 
     def next(self) -> IntArray:
-        turn = np.broadcast_to(self._runs.given[:, None] + 1, self._number.shape)
-        lot = scramble(self._runs.facts.seed, self._number, turn)
-        return np.array([self._first(run, tied) for run, tied in enumerate(self._tops.tied(lot))])
+        turn = self._runs.given + 1
+        lot = scramble(self._runs.facts.seed, self._number, np.broadcast_to(turn[:, None], self._number.shape))
+        tied = self._tops.tied(lot, instead=self._others(turn))
+        return np.array([self._first(run, places) for run, places in enumerate(tied)])
 
     def taken(self, run: IntArray, answer: IntArray, refitted: IntArray) -> None:
         self._free[run * self._answers + answer] = False
@@ -100,6 +103,16 @@ class ByPair(Asker):
             return NOWHERE
         row = self._runs.item(np.array([run]), answers)
         return int(answers[np.lexsort((self._lot[row], -self._runs.priority[row]))[0]])
+
+    def _others(self, turn: IntArray) -> Mask | None:
+        """Who is asked instead of the best, (runs, workers), in runs where the lot of this turn says so; None: none."""
+        asking = np.flatnonzero(self._choice.asks_others(self._runs.rules.seed, turn, self._runs.items))
+        if not len(asking):
+            return None
+        others = np.zeros(self._number.shape, dtype=bool)
+        for run in asking.tolist():
+            others[run] = less_trusted(self._tops.top[run], self._runs.trust(run))
+        return others
 
     def _touched(self, run: int, answer: int) -> IntArray:
         crowd = self._runs.crowd

@@ -125,8 +125,9 @@ class Campaign:
             price=job.price[workers],
             number=job.number[workers],
             worth=worth,
+            trust=job.engine.model.accuracy(job.skill[workers]),
         )
-        return self.rules.worker_choice.choose_from(team, self.rules.seed, self._next_number)
+        return self.rules.worker_choice.choose_from(team, self.rules.seed, self._next_number, self.crowd.items)
 
     def _offers(self, workers: IntArray, skill: Array) -> tuple[IntArray, Array]:
         """The best item for each worker, and what an answer is worth per cost of the item; -1 where there is none."""

@@ -3,7 +3,7 @@
 import numpy as np
 import numpy.typing as npt
 
-from app.policy.belief import Array, IntArray
+from app.policy.belief import Array, IntArray, Mask
 
 NOWHERE = -1
 Lots = npt.NDArray[np.uint64]
@@ -68,6 +68,9 @@ class Tops:
     >>> tops.change(np.array([0, 0]), np.array([2, 3]), np.array([0.0, -np.inf]))
     >>> [places.tolist() for places in tops.tied(lot=np.array([[7, 5]], np.uint64))]
     [[1]]
+    >>> others = np.array([[False, True]])
+    >>> [places.tolist() for places in tops.tied(lot=np.array([[7, 5]], np.uint64), instead=others)]
+    [[0]]
     """
 
     def __init__(self, value: Array, group: IntArray, groups: int) -> None:
@@ -77,27 +80,30 @@ class Tops:
         self._rank[self._order] = np.arange(len(group))
         self._group = group
         self._value = value[:, self._order]
-        self._top: Array = np.full((len(value), groups), -np.inf)
+        self.top: Array = np.full((len(value), groups), -np.inf)  # (rows, groups) the highest value of each
         filled = np.unique(group)
-        self._top[:, filled] = np.maximum.reduceat(self._value, self._start[filled], axis=1)
+        self.top[:, filled] = np.maximum.reduceat(self._value, self._start[filled], axis=1)
 
-    def tied(self, lot: Lots) -> list[IntArray]:
+    def tied(self, lot: Lots, instead: Mask | None = None) -> list[IntArray]:
         """For each row, the best places of the best group; of equal groups, that of the smallest lot, (rows, groups).
 
-        None where no place of the row has a value.
+        None where no place of the row has a value. Where a row names groups that are asked `instead`, (rows, groups),
+        these alone are equal.
         """
-        highest = self._top.max(axis=1)
-        group = np.where(self._top == highest[:, None], lot, _LAST).argmin(axis=1)
-        return [self._places(row, *best) for row, best in enumerate(zip(group.tolist(), highest.tolist(), strict=True))]
+        best = self.top == self.top.max(axis=1, keepdims=True)
+        if instead is not None:
+            best = np.where(instead.any(axis=1, keepdims=True), instead, best)
+        group = np.where(best, lot, _LAST).argmin(axis=1)
+        return [self._places(row, one, self.top[row, one]) for row, one in enumerate(group.tolist())]
 
     def change(self, row: IntArray, place: IntArray, value: Array) -> None:
         """From now on these places have these values; -inf: not to be chosen."""
         self._value[row, self._rank[place]] = value
-        row, group = np.divmod(np.unique(row * self._top.shape[1] + self._group[place]), self._top.shape[1])
+        row, group = np.divmod(np.unique(row * self.top.shape[1] + self._group[place]), self.top.shape[1])
         many = self._start[group + 1] - self._start[group]
         first = np.cumsum(many) - many
         within = np.arange(many.sum()) - np.repeat(first - self._start[group], many)
-        self._top[row, group] = np.maximum.reduceat(self._value[np.repeat(row, many), within], first)
+        self.top[row, group] = np.maximum.reduceat(self._value[np.repeat(row, many), within], first)
 
     def _places(self, row: int, group: int, value: float) -> IntArray:
         own = slice(self._start[group], self._start[group + 1])

@@ -6,17 +6,18 @@ from difflib import get_close_matches
 from typing import Any, Literal
 
 from app.policy.rules import Rules
+from app.policy.worker_choice import AS_PUBLISHED
 
 Workers = Literal["pull", "choose"]
 
 _COUNTED: dict[str, Any] = {"worker_model": {"kind": "anonymous"}, "aggregation": {"kind": "majority"}}
+_FIRST_IN_LINE: dict[str, Any] = {"worker_choice": AS_PUBLISHED}
 _COINS: dict[str, Any] = {
     "worker_model": {"kind": "one-coin", "prior": [4, 1]},
     "aggregation": {"kind": "model"},
-    "worker_choice": {"kind": "pair", "optimism": 0, "trial": 0},
     "refit": None,
+    **_FIRST_IN_LINE,
 }
-_FIRST_IN_LINE: dict[str, Any] = {"worker_choice": {"kind": "pair", "optimism": 0, "trial": 0}}
 _ALL_ANSWERS: dict[str, Any] = {"requirement": {"kind": "count", "labels": 10_000}, "max_votes_per_label": None}
 _RATIO: dict[str, Any] = {"requirement": {"kind": "ratio", "min_ratio": 4}}
 

@@ -92,6 +92,12 @@ class Runs:
         """What an answer is worth hangs on whose it is, as this run sees workers now."""
         return bool(self.engines[self.stage[run]].tells_workers_apart)
 
+    def trust(self, run: int) -> Array:
+        """How often each worker is believed to be right, as this run sees them now; shape (workers,)."""
+        who = np.arange(self.workers) + run * self.workers
+        stage = int(self.stage[run])
+        return self.engines[stage].model.accuracy(self._skill_in(stage, who))
+
     def refit(self, run: int) -> None:
         """Estimate skills and items of a run anew from all of its answers: `Campaign.refit`."""
         rules, stage, own = self.rules, int(self.stage[run]), np.arange(self.items) + run * self.items

@@ -163,10 +163,12 @@ class Engine:
             return Verdict.stop(int(judgement.winner[item]), reason)
         return Verdict.give_up(self._why_given_up(belief, item, reason))
 
-    def explain(self, standing: Reason, wanted: int, *, on_trial: bool = False) -> Reason:
+    def explain(self, standing: Reason, wanted: int, *, on_trial: bool = False, second_opinion: bool = False) -> Reason:
         """Why an item that stands like this, and wants this many more answers, is worth asking about."""
         answers = "answer" if wanted == 1 else "answers"
         why = "one of a few items that are asked first, so that workers can be told apart" if on_trial else ""
+        if second_opinion:
+            why = "a second opinion, of somebody drawn by lot who is less trusted so far"
         return Reason(
             self.rules.allocation.kind,
             f"{why or 'the highest priority of what is open to this worker'}: {standing.message}; "

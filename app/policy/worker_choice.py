@@ -15,10 +15,12 @@ from app.policy.rounding import significant
 from app.policy.workers.base import WorkerModel
 
 SHORTLIST = 32  # items that are valued for the worker who asks; `bench/shortlist.py` measures what that misses
+_NOTHING = 1e-4  # of what the best is worth
 _FREE = 1e-9  # a price to divide by where there is none
 TRIAL_LIFT = 20.0  # how much more an answer is worth by which workers are told apart
 _TRIAL = 0.1  # of the items, where there is money for it
 _TRIAL_MONEY = 0.1  # of what the budget buys, for further answers there
+_OTHERS = np.array([3])  # sets the chances of asking others apart from those of gold
 _NEW = 2.0  # the index of a worker of whom nothing is known; no index is higher
 
 
@@ -31,16 +33,20 @@ class Team:
     price: Array  # (workers,) what an answer costs, in units of the item's cost
     number: IntArray  # (workers,) what chance hangs on
     best: Array  # (workers,) what the best open item for this worker is worth per cost; -inf where there is none
+    trust: Array  # (workers,) how often each is believed to be right
 
     @classmethod
-    def offered(cls, *, agreed: Array, decided: Array, price: Array, number: IntArray, worth: Array) -> "Team":
+    def offered(
+        cls, *, agreed: Array, decided: Array, price: Array, number: IntArray, worth: Array, trust: Array
+    ) -> "Team":
         """Workers with an item each, on which an answer has this worth per cost of the item, whatever they charge.
 
         >>> one, zero = np.ones(2), np.zeros(2)
-        >>> Team.offered(agreed=zero, decided=zero, price=np.array([2.0, 0.5]), number=np.arange(2), worth=one).best
+        >>> records = {"agreed": zero, "decided": zero, "number": np.arange(2), "trust": one}
+        >>> Team.offered(price=np.array([2.0, 0.5]), worth=one, **records).best
         array([0.5, 2. ])
         """
-        return cls(agreed, decided, price, number, best=worth / np.maximum(price, _FREE))
+        return cls(agreed, decided, price, number, best=worth / np.maximum(price, _FREE), trust=trust)
 
 
 class WorkerChoice(Member, ABC):
@@ -66,16 +72,25 @@ class WorkerChoice(Member, ABC):
         """Which items are asked before all others, by how many answers they have, shape (items,); None: none."""
         return None
 
+    def asks_others(self, seed: int, turn: IntArray, items: int) -> Mask:  # noqa: ARG002  most trust their own index
+        """Whether the lot of each of these turns, in a job of so many items, falls on people who are less trusted."""
+        return np.zeros(len(turn), dtype=bool)
+
     @abstractmethod
     def merit(self, team: Team) -> Array:
         """How much each worker is wanted, shape (workers,); nobody is wanted for whom there is no item."""
 
-    def choose_from(self, team: Team, seed: int, turn: int) -> int | None:
+    def choose_from(self, team: Team, seed: int, turn: int, items: int) -> int | None:
         """The position of the worker to ask; ties are drawn by the seed, anew with every turn."""
         merit = np.where(np.isneginf(team.best), -np.inf, significant(self.merit(team)))
         if not merit.size or np.isneginf(merit.max()):
             return None
-        return int(_drawn_from_the_best(merit, scramble(seed, team.number, np.full_like(team.number, turn))))
+        lot = scramble(seed, team.number, np.full_like(team.number, turn))
+        best = int(_drawn_from_the_best(merit, lot))
+        if not self.asks_others(seed, np.array([turn]), items)[0]:
+            return best
+        affordable = np.where(team.price <= team.price[best], team.best, -np.inf)
+        return int(_drawn_from_the_best(np.where(less_trusted(affordable, team.trust), 0.0, -np.inf), lot))
 
 
 class Pull(WorkerChoice):
@@ -148,9 +163,16 @@ class Pair(WorkerChoice):
     that their second and third answers take no more than a tenth of what the budget buys at a worker's price of 1: with
     money for one answer per item, a twentieth.
 
+    To agree is not to be right: those who repeat one source agree always, and whoever trusts them asks nobody else any
+    more, and never finds out. So, once there are as many answers as items, one in five is asked of somebody drawn by
+    lot from the less trusted half, who charges no more than the one who would have been asked. Their answers count for
+    what they are worth, so little is lost where the trust was justified; where it was not, `auto` has what it needs to
+    tell (docs/policy.md).
+
     >>> none = np.zeros(3)
-    >>> offer = {"worth": np.array([0.1, 0.4, 0.3]), "price": np.array([1.0, 10.0, 1.0])}
-    >>> Pair().choose_from(Team.offered(agreed=none, decided=none, number=np.arange(3), **offer), seed=1, turn=1)
+    >>> offer = {"worth": np.array([0.1, 0.4, 0.3]), "price": np.array([1.0, 10.0, 1.0]), "trust": np.full(3, 0.8)}
+    >>> team = Team.offered(agreed=none, decided=none, number=np.arange(3), **offer)
+    >>> Pair().choose_from(team, seed=1, turn=1, items=10)
     2
     """
 
@@ -168,6 +190,15 @@ class Pair(WorkerChoice):
         ),
     ] = None
     trial_answers: Annotated[int, Field(ge=1, le=100, description="Answers until which each of those comes first")] = 3
+    second_opinions: Annotated[
+        float,
+        Field(
+            ge=0,
+            le=1,
+            description="The share of the answers, once there are as many as items, that are asked of people who are "
+            "less trusted, lest those who merely agree with each other be believed: 0 asks the best alone",
+        ),
+    ] = 0.2
 
     def hoped(self, model: WorkerModel, skill: Array) -> Array:
         return model.optimistic(skill, self.optimism)
@@ -193,8 +224,28 @@ class Pair(WorkerChoice):
         drawn = uniform(facts.seed, facts.number) < self.trial_share(paid_for)
         return np.asarray(drawn & (answers < self.trial_answers))
 
+    def asks_others(self, seed: int, turn: IntArray, items: int) -> Mask:
+        return np.asarray((turn > items) & (uniform(seed, turn, _OTHERS) < self.second_opinions))
+
     def merit(self, team: Team) -> Array:
         return team.best
+
+
+AS_PUBLISHED = Pair(optimism=0, trial=0, second_opinions=0)  # the best pair and nothing else, as the paper has it
+
+
+def less_trusted(best: Array, trust: Array) -> Mask:
+    """The less trusted half of those who can be asked, shape (workers,); -inf is the best of those who cannot.
+
+    Whose answers tell nothing at all, as those of spammers that do not count, are not asked for.
+
+    >>> less_trusted(np.array([0.3, 0.2, 0.1, -np.inf]), np.array([0.9, 0.8, 0.6, 0.5])).tolist()
+    [False, True, True, False]
+    """
+    highest = best.max(initial=-np.inf)
+    nothing = _NOTHING * highest if highest > 0 else -np.inf  # a place in line is no gain, and may be negative
+    free = best > nothing
+    return np.asarray(free & (trust <= np.median(trust[free]))) if free.any() else free
 
 
 def _drawn_from_the_best(value: Array, lot: npt.NDArray[np.uint64]) -> np.intp:

@@ -119,26 +119,33 @@ class Handout:
             name = free.pop(place)
             offer = offers.get(name) or await self._offer(buyers[name])
             if offer is not None:
-                return await self._lease(offer, buyers[name])
+                return await self._lease(offer, buyers[name], second_opinion=self._asks_others)
         return None
+
+    @property
+    def _asks_others(self) -> bool:
+        rules = self.job.rules
+        return bool(rules.worker_choice.asks_others(rules.seed, np.array([self._next_number]), self.job.items)[0])
 
     def _chosen(self, names: Sequence[str], offers: Mapping[str, Offer]) -> int | None:
         rules = self.job.rules
-        return rules.worker_choice.choose_from(self._team(names, offers), rules.seed, self._next_number)
+        return rules.worker_choice.choose_from(self._team(names, offers), rules.seed, self._next_number, self.job.items)
 
     def _team(self, names: Sequence[str], offers: Mapping[str, Offer]) -> Team:
-        known = [self.known(name) for name in names]
+        known, engine, newcomer = [self.known(name) for name in names], self.job.engine, self.job.engine.newcomer()
+        skill = np.array([newcomer if worker.skill is None else worker.skill for worker in known], dtype=np.float64)
         return Team.offered(
             agreed=np.array([float(worker.agreed) for worker in known]),
             decided=np.array([float(worker.decided) for worker in known]),
             price=np.array([float(worker.price) for worker in known]),
             number=np.array([number_of(name) for name in names], dtype=np.int64),
             worth=np.array([offers[name].worth if name in offers else 0.0 for name in names]),
+            trust=engine.model.accuracy(skill.reshape(len(names), len(newcomer))),
         )
 
-    async def _lease(self, offer: Offer, buyer: Buyer) -> HeldLease:
+    async def _lease(self, offer: Offer, buyer: Buyer, *, second_opinion: bool = False) -> HeldLease:
         """The offer, or gold in its place: outside they look the same."""
-        why = _why(self.job, offer)
+        why = _why(self.job, offer, second_opinion=second_opinion)
         item = await self._gold_for(buyer)
         if item is None:
             self.queue.lease(offer, buyer)
@@ -195,11 +202,16 @@ def _renumbered(held: HeldLease, numbers: Mapping[tuple[int, str | None], int]) 
     return replace(held, lease=replace(held.lease, assignment_id=number))
 
 
-def _why(job: Job, offer: Offer) -> dict[str, Any]:
+def _why(job: Job, offer: Offer, *, second_opinion: bool) -> dict[str, Any]:
     item, engine = offer.queued.item, job.engine
     standing, facts = item.standing, facts_of(engine, [Known.of(item)])
     answers = np.array([float(sum(standing.votes))])
     trial = engine.on_trial(facts, answers)
-    reason = engine.explain(standing.reason, standing.wanted, on_trial=trial is not None and bool(trial[0]))
+    reason = engine.explain(
+        standing.reason,
+        standing.wanted,
+        on_trial=trial is not None and bool(trial[0]),
+        second_opinion=second_opinion,
+    )
     worth = engine.worth_alone(np.array([offer.worth]), facts, answers)
     return {"code": reason.code, "message": reason.message, "priority": float(worth[0])}

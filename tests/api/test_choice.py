@@ -252,3 +252,28 @@ async def test_a_trial_is_asked_first_and_says_so(new_job):
         await job.answer(lease["item"], lease["worker"], "cat")
     assert 3 < len(asked) < 15
     assert set(asked.values()) == {3}
+
+
+async def test_second_opinions_come_by_lot_and_say_so(new_job):
+    """From as many answers as items on, half of the turns where the job says so, and of many people; never unasked."""
+    workers = [f"w{number}" for number in range(8)]
+    for share, least, most in ((0.5, 35, 65), (0, 0, 0)):
+        choice = {"kind": "pair", "trial": 0, "second_opinions": share}
+        job = await new_job(items=20, requirement={"kind": "count", "labels": 8}, worker_choice=choice, seed=4)
+        others = []
+        for answer in range(120):
+            lease = (await ask(job, workers=workers))["assignments"][0]
+            if "second opinion" in lease["why"]["message"]:
+                assert answer >= 20
+                others.append(lease["worker"])
+            await job.answer(lease["item"], lease["worker"], "dog" if lease["worker"] == "w0" else "cat")
+        assert least <= len(others) <= most
+        assert not others or len(set(others)) > 4
+
+
+async def test_second_opinions_are_a_share(client):
+    """Anything else is refused by name."""
+    job = {"labels": ["cat", "dog"], "budget": None, "worker_choice": {"kind": "pair", "second_opinions": 1.5}}
+    refused = await client.post("/v1/jobs", json=job)
+    assert refused.status_code == 422
+    assert "second_opinions" in refused.json()["errors"][0]["pointer"]

@@ -57,3 +57,25 @@ def test_those_who_copy_each_other_are_found_out():
     crowd = invented(replace(PLAIN, items=300, workers=40, copiers=0.5), np.random.default_rng(3))
     ours, plain = (accuracy(crowd, policy, (3, 5), runs=2) for policy in ("information", "round-robin"))
     assert (ours > plain + 0.05).all()
+
+
+def test_those_who_copy_each_other_are_found_out_although_the_job_picks_its_workers():
+    """Because every fifth answer is asked of people who are not trusted; without, the source is believed."""
+    many = replace(PLAIN, items=300, workers=40, answers_per_item=20, copiers=0.5)
+    crowd = invented(many, np.random.default_rng(2))
+    rules = rules_of("information", crowd.labels, "choose")
+    alone = rules.worker_choice.model_copy(update={"second_opinions": 0.0})
+    ours, trusting = (
+        replay(crowd, each, (4,), runs=3, workers="choose")[0].accuracy.mean()
+        for each in (rules, rules.model_copy(update={"worker_choice": alone}))
+    )
+    assert trusting < 0.7
+    assert ours > trusting + 0.1
+
+
+def test_experts_among_guessers_are_not_taken_for_copiers():
+    """Whoever comes: guessers who contradict an expert are asked on and on, and must not pass for those who know."""
+    half = replace(PLAIN, items=300, workers=40, answers_per_item=20, skill=Spread("fixed", 0.98), spammers=0.5)
+    crowd = invented(half, np.random.default_rng(3))
+    (found,) = replay(crowd, rules_of("information", crowd.labels, "pull"), (4,), runs=6)
+    assert found.accuracy.min() > 0.97

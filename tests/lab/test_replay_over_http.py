@@ -179,7 +179,7 @@ APART = {  # what such a job is made of, what should happen in it, and how it ca
     "spam filter": (
         DECIDED
         | {"worker_model": {"kind": "spam-filter", "min_labels": 3, "alpha": 0.4}}
-        | {"worker_choice": {"kind": "pair", "trial": 0}},
+        | {"worker_choice": {"kind": "pair", "trial": 0, "second_opinions": 0}},
         "vote left out",
         ("choose",),
     ),

@@ -57,13 +57,12 @@ def scene():
     return state, facts, np.array([[4.0, 1.0], [9.0, 1.0], [5.0, 5.0], [30.0, 1.0]]), np.array([1.0, 1.0, 0.1, 8.0])
 
 
-def team_of(worth, price, agreed=0.0, decided=0.0):
+def team_of(worth, price, agreed=0.0, decided=0.0, trust=0.8):
     """Workers with the best that is offered to each."""
     worth = np.asarray(worth, dtype=float)
     zero = np.zeros(len(worth))
-    return Team.offered(
-        agreed=zero + agreed, decided=zero + decided, price=zero + price, number=np.arange(len(worth)), worth=worth
-    )
+    record = {"agreed": zero + agreed, "decided": zero + decided, "trust": zero + trust}
+    return Team.offered(price=zero + price, number=np.arange(len(worth)), worth=worth, **record)
 
 
 @pytest.mark.parametrize("allocation", ["opt-kg", "information"])
@@ -81,7 +80,7 @@ def test_one_pass_values_every_pair(allocation):
         prospect = Prospect.of(OneCoin(), alone, dearer, skills[[w]])
         by_hand[i, w] = rules.allocation.priority(prospect, Circumstances(rules.bar))[0]
     assert worth / price == pytest.approx(by_hand, abs=1e-11)
-    chosen = Pair().choose_from(team_of(worth.max(axis=0), price), seed=5, turn=1)
+    chosen = Pair().choose_from(team_of(worth.max(axis=0), price), seed=5, turn=1, items=100)
     assert chosen == by_hand.max(axis=0).argmax()
     assert chosen == 1  # better than a newcomer at the same price; the best one costs eight times as much
 
@@ -90,18 +89,18 @@ def test_one_pass_values_every_pair(allocation):
 def test_nobody_is_asked_for_whom_there_is_no_item(choice):
     """However good the record; and where there is no item for anybody, nobody is."""
     record_of_all = {"price": 1.0, "agreed": np.array([9.0, 3.0, 0.0]), "decided": np.array([9.0, 6.0, 9.0])}
-    assert choice.choose_from(team_of([-np.inf, 0.2, -np.inf], **record_of_all), seed=1, turn=1) == 1
-    assert choice.choose_from(team_of([-np.inf] * 3, **record_of_all), seed=1, turn=1) is None
-    assert choice.choose_from(team_of([], price=1.0), seed=1, turn=1) is None
+    assert choice.choose_from(team_of([-np.inf, 0.2, -np.inf], **record_of_all), seed=1, turn=1, items=100) == 1
+    assert choice.choose_from(team_of([-np.inf] * 3, **record_of_all), seed=1, turn=1, items=100) is None
+    assert choice.choose_from(team_of([], price=1.0), seed=1, turn=1, items=100) is None
 
 
 @pytest.mark.parametrize("choice", [UpperConfidence(), Pair()], ids=lambda choice: choice.kind)
 def test_equal_workers_are_drawn_by_the_seed_anew_with_every_turn(choice):
     """Each comes under some seed and in some turn, and the same under the same."""
     team = team_of([0.2, 0.1 + 0.1, 0.2], price=1.0)
-    assert {choice.choose_from(team, seed, turn=1) for seed in range(40)} == {0, 1, 2}
-    assert {choice.choose_from(team, seed=7, turn=turn) for turn in range(40)} == {0, 1, 2}
-    assert choice.choose_from(team, seed=7, turn=3) == choice.choose_from(team, seed=7, turn=3)
+    assert {choice.choose_from(team, seed, turn=1, items=100) for seed in range(40)} == {0, 1, 2}
+    assert {choice.choose_from(team, seed=7, turn=turn, items=100) for turn in range(40)} == {0, 1, 2}
+    assert choice.choose_from(team, seed=7, turn=3, items=100) == choice.choose_from(team, seed=7, turn=3, items=100)
 
 
 @pytest.mark.parametrize("allocation", ["opt-kg", "kg", "information"])
@@ -113,7 +112,7 @@ def test_a_spammer_is_not_asked_while_others_are_there(allocation):
     engine, facts = Engine(rules), Facts.plain(2)
     worth = engine.worths(engine.initial(facts), facts, np.array([[10.0, 20.0], [19.0, 20.0]])).max(axis=0)
     assert worth[0] == pytest.approx(0, abs=1e-5)  # kg tells items of equal value apart by luck
-    assert Pair().choose_from(team_of(worth, price=np.array([0.01, 1.0])), seed=1, turn=1) == 1
+    assert Pair().choose_from(team_of(worth, price=np.array([0.01, 1.0])), seed=1, turn=1, items=100) == 1
 
 
 def test_choices_are_told_apart_by_their_kind():
@@ -171,3 +170,29 @@ def test_what_an_item_of_the_trial_is_worth_is_told_as_of_any_other():
     here, there = (each.judge(each.initial(facts), facts).priority for each in (engine, plain))
     assert engine.worth_alone(here, facts, none).tolist() == pytest.approx(there.tolist())
     assert plain.worth_alone(there, facts, none).tolist() == there.tolist()
+
+
+def test_as_many_answers_as_items_come_before_any_second_opinion():
+    """Then one in five is asked of others, by the seed and the number of the answer alone."""
+    turns = np.arange(1, 20_001)
+    others = Pair().asks_others(3, turns, items=10_000)
+    assert not others[:10_000].any()
+    assert 0.19 < others[10_000:].mean() < 0.21
+    assert others.tolist() == [bool(Pair().asks_others(3, turns[[k]], items=10_000)[0]) for k in range(20_000)]
+    assert (others != Pair().asks_others(4, turns, items=10_000)).any()
+    assert not Pair(second_opinions=0).asks_others(3, turns, items=10).any()
+    assert Pair(second_opinions=1).asks_others(3, turns, items=0).all()
+    assert not UpperConfidence().asks_others(3, turns, items=0).any()
+
+
+def test_a_second_opinion_is_of_somebody_less_trusted_and_no_dearer():
+    """Each of them in some turn; never those who charge more, have no item, or whose answers tell nothing."""
+    trust = np.array([0.95, 0.9, 0.7, 0.6, 0.5, 0.4, 0.3])
+    team = team_of([9.0, 8.0, 2.0, 1.0, 90.0, -np.inf, 1e-6], price=[1, 1, 1, 1, 100, 1, 1], trust=trust)
+    asked = [Pair(second_opinions=1).choose_from(team, seed=2, turn=turn, items=0) for turn in range(1, 200)]
+    assert set(asked) == {2, 3}
+    assert {Pair(second_opinions=0).choose_from(team, seed=2, turn=turn, items=0) for turn in range(1, 200)} == {0}
+    alone = team_of([0.3], price=1.0)
+    assert Pair(second_opinions=1).choose_from(alone, seed=2, turn=1, items=0) == 0
+    in_line = team_of([-3.0, -1.0, -np.inf], price=1.0, trust=np.array([0.2, 0.9, 0.1]))
+    assert Pair(second_opinions=1).choose_from(in_line, seed=2, turn=1, items=0) == 0

@@ -17,7 +17,7 @@ from app.policy.allocation import Allocation, KnowledgeGradient, OptimisticKnowl
 from app.policy.belief import Array, IntArray
 from app.policy.requirements import Count
 from app.policy.rules import Rules
-from app.policy.worker_choice import Pair
+from app.policy.worker_choice import AS_PUBLISHED
 from app.policy.workers import Anonymous
 from app.policy.workers import OneCoin as OneCoinWorkers
 
@@ -62,7 +62,7 @@ def pairs(crowd: Recorded, per_item: Sequence[int], runs: int, rng: np.random.Ge
         labels=crowd.labels,
         requirement=Count(labels=len(crowd.item) // len(crowd.items)),
         worker_model=OneCoinWorkers(prior=(4, 1)),
-        worker_choice=Pair(optimism=0),
+        worker_choice=AS_PUBLISHED,
         refit=None,
         max_votes_per_label=None,
     )
