@@ -230,7 +230,7 @@ async def test_the_four_forms_and_their_refusal_are_documented(client):
 # --- while it runs
 
 
-async def until(condition, seconds: float = 10) -> None:
+async def until(condition, seconds: float = 30) -> None:
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline
@@ -267,17 +267,22 @@ async def large_job(new_job, database):
 
 @pytest.mark.parametrize("media", [NDJSON, CSV, PARQUET])
 async def test_others_are_served_meanwhile(large_job, client, media):
-    """The rows are worked on in threads; the event loop is never held for long."""
-    slowest, asked = 0.0, 0
+    """The rows are worked on in threads, and the event loop is not held for long.
+
+    Told by processor time, not by the clock, which on busy cores tells of the others.
+    """
+    loop, everything, held = time.thread_time(), time.process_time(), []
     exporting = asyncio.create_task(export(large_job, media))
     while not exporting.done():
-        started = time.perf_counter()
+        started = time.thread_time()
         assert (await client.get("/healthz")).is_success
-        slowest, asked = max(slowest, time.perf_counter() - started), asked + 1
         await asyncio.sleep(0.001)
+        held.append(time.thread_time() - started)
+    loop, everything = time.thread_time() - loop, time.process_time() - everything
     assert len((await exporting).content) > 50_000
-    assert asked > 10
-    assert slowest < 0.5  # far below, but on busy cores
+    assert everything - loop > everything / 10
+    assert len(held) > 10
+    assert sorted(held)[-4] < 0.1  # the longest are garbage collections
 
 
 @pytest.mark.parametrize("media", [NDJSON, CSV, PARQUET])

@@ -30,7 +30,7 @@ def _kill(family: list[psutil.Process]) -> None:
     for process in family:
         with suppress(ProcessLookupError):  # the parent's death may have taken it along
             os.kill(process.pid, signal.SIGKILL)
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 30
     while not all(map(_is_gone, family)) and time.monotonic() < deadline:
         time.sleep(0.05)
 

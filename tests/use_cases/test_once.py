@@ -95,7 +95,7 @@ async def test_a_key_is_the_jobs_own(database, new_job, work):
 
 async def test_of_two_at_once_the_second_waits_and_gets_the_first_reply(database, job_id, work):
     first = asyncio.create_task(carry_out(database, keyed(job_id), work))
-    await asyncio.wait_for(work.begun.wait(), 10)
+    await asyncio.wait_for(work.begun.wait(), 30)
     second = asyncio.create_task(carry_out(database, keyed(job_id), work))
     await asyncio.sleep(0.2)
     assert not second.done()
@@ -107,7 +107,7 @@ async def test_of_two_at_once_the_second_waits_and_gets_the_first_reply(database
 async def test_of_two_at_once_the_second_does_the_work_if_the_first_is_refused(database, job_id, work):
     work.fails = True
     first = asyncio.create_task(carry_out(database, keyed(job_id), work))
-    await asyncio.wait_for(work.begun.wait(), 10)
+    await asyncio.wait_for(work.begun.wait(), 30)
     willing = Work()
     willing.may_end.set()
     second = asyncio.create_task(carry_out(database, keyed(job_id), willing))
@@ -151,7 +151,7 @@ async def test_a_job_that_is_deleted_takes_its_responses_along(database, client,
     """Also one that is being carried out while the deletion waits for it."""
     job = await new_job()
     first = asyncio.create_task(carry_out(database, keyed(UUID(job.id)), work))
-    await asyncio.wait_for(work.begun.wait(), 10)
+    await asyncio.wait_for(work.begun.wait(), 30)
     deletion = asyncio.create_task(client.delete(job.path))
     await asyncio.sleep(0.2)
     work.may_end.set()

@@ -68,8 +68,8 @@ async def test_closing_gives_up_what_is_under_way():
     workshop.close()
     with pytest.raises(WorkLost):
         await sleeping
-    assert time.monotonic() - started < 5
-    assert psutil.wait_procs([child], timeout=5)[1] == []
+    assert time.monotonic() - started < 30
+    assert psutil.wait_procs([child], timeout=30)[1] == []
 
 
 async def test_a_process_that_was_killed_is_replaced():
@@ -87,7 +87,7 @@ async def test_who_is_killed_with_work_waiting_loses_all_of_it():
     waiting = [asyncio.create_task(workshop.apart(time.sleep, 60)) for _ in range(3)]
     await asyncio.sleep(0.1)
     process.kill()
-    outcomes = await asyncio.wait_for(asyncio.gather(*waiting, return_exceptions=True), 5)
+    outcomes = await asyncio.wait_for(asyncio.gather(*waiting, return_exceptions=True), 30)
     assert [type(outcome) for outcome in outcomes] == [WorkLost] * 3
     assert await workshop.apart(abs, -1) == 1
     workshop.close()
@@ -101,7 +101,7 @@ async def test_a_process_killed_while_it_is_sent_much_keeps_nobody_waiting():
     await asyncio.sleep(0.2)
     process.kill()
     with pytest.raises(WorkLost):
-        await asyncio.wait_for(sending, 5)
+        await asyncio.wait_for(sending, 30)
     assert await workshop.apart(abs, -1) == 1
     workshop.close()
 
@@ -116,7 +116,7 @@ async def test_a_process_killed_while_it_sends_much_keeps_nobody_waiting():
         await asyncio.sleep(0.001)
     process.kill()
     with pytest.raises(WorkLost):
-        await asyncio.wait_for(sending, 5)
+        await asyncio.wait_for(sending, 30)
     assert await workshop.apart(abs, -1) == 1
     workshop.close()
 
@@ -133,4 +133,4 @@ def test_whoever_kills_the_service_ends_its_workshop_too():
     with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True) as service:
         child = psutil.Process(int(service.stdout.readline()))
         service.kill()
-    assert psutil.wait_procs([child], timeout=10)[1] == []
+    assert psutil.wait_procs([child], timeout=30)[1] == []
