@@ -81,14 +81,16 @@ class Copied(ErrorRate):
         no second camp; and who agrees with more than three fifths of the crowd is not suspected, nor who is right more
         often than the others where the truth is known.
         """
-        plain, free = (self._clear.refit(ballots, facts, each, each) for each in (prior, free_skills(prior)))
+        plain = self._clear.refit(ballots, facts, prior, prior)
         camps = self._camps(ballots, facts, prior, plain, _QUICK_ITERATIONS)
         heard = ballots.heard
         copiers = heard & (camps.copies > _COPIER)
-        gained = camps.score - max(_score(ballots, plain), _score(ballots, free))
-        told = gained > min(_LEAST_GAIN, _ENOUGH_GAIN / len(ballots.item))
-        apart = told and camps.known > _LEAST_KNOWN and copiers.sum() <= _MOST_COPIERS * heard.sum()
-        return copiers & (apart and not _cleared(ballots, with_gold(facts, ballots), camps.copies))
+        some_know = camps.known > _LEAST_KNOWN and copiers.sum() <= _MOST_COPIERS * heard.sum()
+        if not some_know or not _explained(ballots, camps, plain):
+            return np.zeros_like(copiers)
+        free = free_skills(prior)
+        explained = _explained(ballots, camps, self._clear.refit(ballots, facts, free, free))
+        return copiers & (explained and not _cleared(ballots, with_gold(facts, ballots), camps.copies))
 
     def _camps(self, ballots: Ballots, facts: Facts, prior: Array, plain: Refitted, most_iterations: int) -> Camps:
         accuracy = self.accuracy(plain.skill)
@@ -123,6 +125,11 @@ def _cleared(ballots: Ballots, facts: Facts, copies: Array) -> bool:
         return False
     copiers, others = (np.average((ballots.label == truth)[known], weights=camp) for camp in camps)
     return bool(copiers > others)
+
+
+def _explained(ballots: Ballots, camps: Camps, plain: Refitted) -> bool:
+    """Whether copiers explain the answers better than a fit in which nobody copies."""
+    return camps.score - _score(ballots, plain) > min(_LEAST_GAIN, _ENOUGH_GAIN / len(ballots.item))
 
 
 def _score(ballots: Ballots, plain: Refitted) -> float:

@@ -1,7 +1,7 @@
 """Every item has one true class, and workers name it or err: what models of that kind share."""
 
 from abc import abstractmethod
-from functools import reduce
+from functools import cache, reduce
 from typing import ClassVar
 
 import numpy as np
@@ -88,8 +88,10 @@ class LatentTruth(SkillRows):
         return Belief(votes, votes, votes.sum(axis=1), votes + 1, facts, probability, clear)
 
     def answered(self, state: State, facts: Facts, skill: Array, label: npt.NDArray[np.intp]) -> State:  # noqa: ARG002  the prior is in the evidence
-        joint = self._told(state, self._fitting(state, skill, label), np.ones(len(label)))
-        return State(one_more_vote(state.votes, label), self.clarity_of(state.votes.shape[1]).rows(joint))
+        clarity, classes = self.clarity_of(state.votes.shape[1]), state.votes.shape[1]
+        told = self._told_by(self._fitting(state, skill, label))
+        _, joint = _shared_out(clarity.joint(state.evidence, classes) + told)
+        return State(one_more_vote(state.votes, label), clarity.rows(joint))
 
     def learn(self, state: State, facts: Facts, skill: Array, label: npt.NDArray[np.intp]) -> tuple[State, Array]:
         after, classes = self.answered(state, facts, skill, label), state.votes.shape[1]
@@ -99,9 +101,15 @@ class LatentTruth(SkillRows):
         return after, skill + self.counted(heeding, label)
 
     def foresight(self, state: State, skill: Array) -> Foresight:
+        classes = state.votes.shape[1]
+        now = self.clarity_of(classes).joint(state.evidence, classes)
+
+        @cache  # the same class is looked at with one number of votes after the other
+        def told_by(c: int) -> Array:
+            return self._told_by(self._fitting(state, skill, np.full(len(skill), c, dtype=np.intp)))
+
         def after(c: int, votes: Array) -> Array:
-            fitting = self._fitting(state, skill, np.full(len(votes), c, dtype=np.intp))
-            return np.asarray(np.exp(self._told(state, fitting, votes)).sum(axis=0))
+            return np.asarray(_shared_out(now + votes[:, None] * told_by(c))[0].sum(axis=0))
 
         return after
 
@@ -145,12 +153,10 @@ class LatentTruth(SkillRows):
     def _fitting(self, state: State, skill: Array, label: npt.NDArray[np.intp]) -> Array:
         return self.fitting(expected(self.dirichlets(skill)), np.arange(len(label)), label, state.votes.shape[1])
 
-    def _told(self, state: State, fitting: Array, votes: Array) -> Array:
-        """The logarithm of P(t, g) after votes[i] answers on item i that are so likely; (degrees, items, classes)."""
+    def _told_by(self, fitting: Array) -> Array:
+        """What answers that are so likely add to log P(t, g), but for a constant, shape (degrees, items, classes)."""
         classes = fitting.shape[1]
-        clarity = self.clarity_of(classes)
-        each = np.log(clarity.chances(fitting, classes))
-        return _shared_out(clarity.joint(state.evidence, classes) + votes[:, None] * each)[1]
+        return np.log(self.clarity_of(classes).chances(fitting, classes))
 
 
 def log_shares(posterior: Array, informed: Mask, told: Mask | None, held: float) -> Array | float:
