@@ -9,7 +9,7 @@ from app.lab.invented import Recipe, invented
 from app.policy.aggregation import Ballots
 from app.policy.belief import Facts
 from app.policy.fitting import Crowd, fit
-from app.policy.workers import Auto, Confusion
+from app.policy.workers import Auto, Confusion, latent_truth
 from app.policy.workers.copied import Copied
 from tests.policy.test_worker_contract import MODELS
 
@@ -65,6 +65,29 @@ def test_a_model_is_done_when_answered_items_stand_still(model):
         fits.append((found.iterations, found.state.evidence[place]))
     assert fits[0][0] == fits[1][0]
     np.testing.assert_allclose(fits[0][1], fits[1][1], atol=1e-9)
+
+
+@pytest.mark.parametrize("model", [Auto(), Auto().acting(1, 2), Confusion()], ids=["auto-0", "auto-1", "confusion"])
+@pytest.mark.parametrize("each", [2, 4, 10])
+def test_looking_ahead_leads_to_the_same_place_in_fewer_steps(model, each, monkeypatch):
+    """In any crowd: a fit that takes every step, and stops only when nothing moves at all, ends there too."""
+    crowds = (Recipe(spammers=0.3), Recipe(copiers=0.5), Recipe(liars=0.2, class_weights=(0.8, 0.2)))
+    ballots = []
+    for recipe in (replace(recipe, items=200, workers=30, answers_per_item=each) for recipe in crowds):
+        crowd = invented(recipe, np.random.default_rng(7))
+        ballots.append(Ballots.of(crowd.item, crowd.worker, crowd.label, items=200, workers=30, classes=2))
+    prior, facts = np.tile(model.newcomer(2), (30, 1)), Facts.plain(200)
+    ahead = [model.refit(heard, facts, prior, prior) for heard in ballots]
+    monkeypatch.setattr(latent_truth, "_STEPS", np.inf)
+    plain = [model.refit(heard, facts, prior, prior) for heard in ballots]
+    monkeypatch.setattr(latent_truth, "_STANDSTILL", 1e-12)
+    monkeypatch.setattr(latent_truth, "_MOST_ITERATIONS", 10_000)
+    for heard, found in zip(ballots, ahead, strict=True):
+        end = model.refit(heard, facts, prior, prior)
+        assert end.converged
+        here, there = (model.read(one.state, facts).posterior for one in (found, end))
+        assert np.abs(here - there).mean() < 1e-4
+    assert sum(found.iterations for found in ahead) < sum(found.iterations for found in plain)
 
 
 @pytest.mark.parametrize(("model", "stage"), STAGES)
