@@ -246,6 +246,38 @@ def test_the_first_answer_of_a_worker_counts_where_it_stands(files):
     assert "answers.csv: a worker's first answer on an item counts; 2 later ones are left out." in twice.stderr
 
 
+def with_column(name: str, *cells: str) -> str:
+    """The answers with one column more, whose last cells are these; the others are true."""
+    head, *rows = ANSWERS.splitlines()
+    said = ["true"] * (len(rows) - len(cells)) + [*cells]
+    return "\n".join([f"{head},{name}", *(f"{row},{cell}" for row, cell in zip(rows, said, strict=True)), ""])
+
+
+def test_answers_that_do_not_count_in_a_job_are_left_out(files):
+    """As in the export of a job that has blocked somebody; a column that says something else is left alone."""
+    given = ("--policy", "round-robin", "--labels-per-item", "9", "--json")
+    everything = replayed(files, *given)
+    (files / "answers.csv").write_text(with_column("counts", "false", "FALSE"))
+    less = replayed(files, *given)
+    assert lines(less)[0]["labels"] == lines(everything)[0]["labels"] - 2
+    assert "answers.csv: 2 answers are left out, which by the column counts do not count." in less.stderr
+    for others in (
+        with_column("counts", "false", "7"),
+        with_column("counts", "false", ""),
+        with_column("sure", "false"),
+    ):
+        (files / "answers.csv").write_text(others)
+        assert replayed(files, *given).stdout == everything.stdout
+
+
+def test_labels_may_be_true_and_false(files):
+    """They are no word on what counts."""
+    (files / "answers.csv").write_text(ANSWERS.replace("yes", "true").replace("no", "false"))
+    (files / "truth.csv").write_text(TRUTH.replace("yes", "true").replace("no", "false"))
+    found = lines(replayed(files, "--policy", "round-robin", "--labels-per-item", "9", "--json"))
+    assert found[0]["labels"] == len(ANSWERS.splitlines()) - 1
+
+
 @pytest.mark.parametrize(
     ("truth", "said"),
     [

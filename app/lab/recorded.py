@@ -120,14 +120,15 @@ def _packed_or_not(path: Path) -> Path:
 def read_recorded(answers: Path, truth: Path | None = None, tell: Tell = unheard) -> Recorded:
     """Answers from a table with item,worker,label, and the truth from one with item,truth.
 
-    Of several answers of one worker on one item the first counts. Items that nobody answered are left out. A truth
-    that no answer names is a label all the same. Whatever of this was done is told.
+    Of several answers of one worker on one item the first counts. Answers that a job says do not count, items that
+    nobody answered are left out. A truth that no answer names is a label all the same. Whatever of this was done is
+    told.
     """
-    rows = read_table(answers, ("item", "worker", "label"))
+    rows = _that_count(answers, tell)
     if not rows:
         raise WrongFile(answers, 2, "there is no answer in it")
     first: dict[tuple[str, str], str] = {}
-    for named, by, said in rows:
+    for named, by, said, *_ in rows:
         first.setdefault((named.text, by.text), said.text)
     item, worker = zip(*first, strict=True)
     items, item_of = np.unique(item, return_inverse=True)
@@ -151,6 +152,17 @@ def read_recorded(answers: Path, truth: Path | None = None, tell: Tell = unheard
         label=label_of[: len(given)],
         truth=np.array([place[true[key]] if key in true else UNKNOWN for key in items.tolist()]),
     )
+
+
+def _that_count(path: Path, tell: Tell) -> list[tuple[Cell, ...]]:
+    """All answers, or those that count where a column `counts` says true or false of each, as in a job's export."""
+    rows = read_table(path, ("item", "worker", "label"), perhaps=("counts",))
+    told = [cell.text.lower() for cells in rows for cell in cells[3:]]
+    if not told or not set(told) <= {"true", "false"}:
+        return rows
+    if "false" in told:
+        tell(f"{path}: {told.count('false')} answers are left out, which by the column counts do not count")
+    return [cells for cells, counts in zip(rows, told, strict=True) if counts == "true"]
 
 
 def _truths(path: Path, answered: set[str], labels: set[str], tell: Tell) -> dict[str, str]:

@@ -39,13 +39,17 @@ class Cell(NamedTuple):
         return f"line {self.line}, column {self.column} ({self.name})"
 
 
-def read_table(path: Path, columns: Sequence[str]) -> list[tuple[Cell, ...]]:
-    """The cells of these columns, row by row; other columns may stand beside them. Packed files are unpacked."""
+def read_table(path: Path, columns: Sequence[str], perhaps: Sequence[str] = ()) -> list[tuple[Cell, ...]]:
+    """The cells of these columns, row by row, none empty; and of those that are there `perhaps`, if all of them are.
+
+    Other columns may stand beside them. Packed files are unpacked.
+    """
     lines = _text(path)
     rows = _rows(path, lines)
     _, header = next(rows, (1, []))
-    places = [_place(path, header, column) for column in columns]
-    return [tuple(_cells(path, row, line, header, places)) for line, row in rows]
+    also = perhaps if all(header.count(column) == 1 for column in perhaps) else ()
+    places = [_place(path, header, column) for column in (*columns, *also)]
+    return [tuple(_cells(path, row, line, header, places, columns)) for line, row in rows]
 
 
 def _text(path: Path) -> str:
@@ -90,12 +94,14 @@ def _place(path: Path, header: Sequence[str], column: str) -> int:
     raise WrongFile(path, 1, f"there is no column {column!r}: the file has {has}{hint}")
 
 
-def _cells(path: Path, row: list[str], line: int, header: Sequence[str], places: Sequence[int]) -> Iterator[Cell]:
+def _cells(
+    path: Path, row: list[str], line: int, header: Sequence[str], places: Sequence[int], needed: Sequence[str]
+) -> Iterator[Cell]:
     if len(row) != len(header):
         wrong = f"{len(row)} cells, and the first line names {len(header)}"
         raise WrongFile(path, line, f"{wrong}: text with commas must stand in double quotes")
     for place in places:
         cell = Cell(row[place], line, place + 1, header[place])
-        if not cell.text:
+        if not cell.text and cell.name in needed:
             raise WrongFile(path, cell, "must not be empty")
         yield cell
