@@ -29,6 +29,7 @@ from app.plots.replay import Point, accuracy_over_labels
 
 _MOST_LABELS_PER_ITEM = 1000
 _MOST_PAIRS = 50_000_000  # answers times seeds, which are held at once: some gigabytes
+_FITTING = 15  # times as long as another takes an answer of a job that fits, near enough for a bar
 
 
 def _budgets(_context: click.Context, _parameter: click.Parameter, value: str) -> tuple[float, ...]:
@@ -162,12 +163,17 @@ def _run(asked: Asked, contenders: Sequence[Contender], crowds: Sequence[Recorde
 
 
 def _steps(asked: Asked, contender: Contender, crowds: Sequence[Recorded]) -> int:
-    """How many answers it may buy at most."""
+    """How many answers it may buy at most, each as heavy as it is slow."""
     rules, once = picking(contender.rules, asked.workers), 0
     for crowd in crowds:
         bought = [min(int(each * len(crowd.items)), len(crowd.label)) for each in asked.labels_per_item]
         once += sum(alike[-1] for alike in courses(rules, bought, len(crowd.items)))
-    return asked.seeds * once
+    return asked.seeds * once * _weight(contender)
+
+
+def _weight(contender: Contender) -> int:
+    """How long an answer takes, in units of one in a job that never fits."""
+    return 1 if contender.rules.first_refit is None else _FITTING
 
 
 def _replayed(asked: Asked, crowd: Recorded, contender: Contender, watch: Watch) -> list[Standing]:
@@ -179,7 +185,7 @@ def _replayed(asked: Asked, crowd: Recorded, contender: Contender, watch: Watch)
         workers=asked.workers,
         order=asked.order,
         most_labels=contender.most_labels,
-        watch=watch,
+        watch=lambda answers: watch(answers * _weight(contender)),
     )
 
 
