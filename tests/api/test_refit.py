@@ -105,7 +105,7 @@ async def test_verdicts_stand_unless_the_job_lets_a_refit_reopen_them(new_job):
 
 async def test_answers_that_come_meanwhile_are_kept(new_job, database):
     """While refits follow each other, a crowd goes on: in the end votes and money are those of the answers."""
-    job = await new_job(items=300, budget="5000", refit={"first": 10_000}, **COUNT)
+    job = await new_job(items=120, budget="5000", refit={"first": 10_000}, **COUNT)
     busy = True
 
     async def work(number: int) -> None:

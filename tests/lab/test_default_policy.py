@@ -66,7 +66,7 @@ def test_those_who_copy_each_other_are_found_out_although_the_job_picks_its_work
     rules = rules_of("information", crowd.labels, "choose")
     alone = rules.worker_choice.model_copy(update={"second_opinions": 0.0})
     ours, trusting = (
-        replay(crowd, each, (4,), runs=3, workers="choose")[0].accuracy.mean()
+        replay(crowd, each, (4,), runs=2, workers="choose")[0].accuracy.mean()
         for each in (rules, rules.model_copy(update={"worker_choice": alone}))
     )
     assert trusting < 0.7

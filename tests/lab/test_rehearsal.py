@@ -96,7 +96,7 @@ def test_it_ends_where_the_job_in_memory_ends(model):
     rate = rng.uniform(0.6, 0.95, 25)
     rules = rules_of(worker_model={"kind": model})
     real = []
-    for seed in range(8):
+    for seed in range(5):
         campaign = Campaign(rules, Crowd(truths(120, 2, rng), skilled(rate, 2)), np.random.default_rng(seed))
         for _ in visits(campaign, rng):
             pass

@@ -151,9 +151,9 @@ def test_telling_answers_again_is_hearing_them_one_by_one():
 
 
 def test_a_trial_pays_where_the_job_picks_its_workers():
-    """Half of the crowd guesses: at two labels per item, means of eight runs, against the same job without a trial."""
+    """Half of the crowd guesses: at two labels per item, means of five runs, against the same job without a trial."""
     crowd = invented(Recipe(items=200, workers=30, answers_per_item=20, spammers=0.5), np.random.default_rng(3))
     rules = rules_of("information", crowd.labels, "choose")
     without = rules.model_copy(update={"worker_choice": rules.worker_choice.model_copy(update={"trial": 0.0})})
-    here, there = (replay(crowd, each, [2], runs=8, workers="choose")[0].accuracy.mean() for each in (rules, without))
+    here, there = (replay(crowd, each, [2], runs=5, workers="choose")[0].accuracy.mean() for each in (rules, without))
     assert here > there + 0.02

@@ -1,6 +1,7 @@
 """Kill the service or its database at any moment: what was acknowledged is there, what was not can be sent again."""
 
 import asyncio
+import os
 import random
 from typing import Any
 
@@ -14,6 +15,7 @@ from tests.promises.wire import ConnectionLost, Reply, Wire
 from tests.test_command import Service
 
 CLIENTS = 16
+KILLS = int(os.environ.get("SUFFICE_KILLS", "3"))
 JOB = {
     "labels": ["dog", "cat"],
     "budget": "5000",
@@ -88,7 +90,7 @@ def assert_only_answers_and_pauses(record: Record) -> None:
 
 
 async def test_nothing_acknowledged_is_lost_when_the_service_is_killed(tmp_path, database_url, database):
-    """Five times `kill -9` under load; the clients send again what was not acknowledged, and it counts once."""
+    """Again and again `kill -9` under load; the clients send again what was not acknowledged, and it counts once."""
     chance = random.Random(1)  # noqa: S311  when to kill is no secret
     settings = QUICK | {"DATABASE_URL": database_url}
     running = await asyncio.to_thread(Service, tmp_path / "kept", **settings)
@@ -99,7 +101,7 @@ async def test_nothing_acknowledged_is_lost_when_the_service_is_killed(tmp_path,
         async with asyncio.TaskGroup() as everybody:
             for number in range(CLIENTS):
                 everybody.create_task(Labeler(number, running.url, job, record).work(over))
-            for _ in range(5):
+            for _ in range(KILLS):
                 await more_answers(record, chance.randint(10, 40))
                 await asyncio.sleep(chance.random() / 10)
                 end(running)
