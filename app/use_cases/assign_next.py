@@ -18,6 +18,7 @@ from app.use_cases.queue_head import QueueHead, skills_for
 
 _LONGEST_WAIT = timedelta(seconds=30)
 _SOON = timedelta(seconds=5)
+_SEEN_ALL = "worker-has-seen-all"
 _TEAM = 64  # workers of whom one is chosen, where a platform does not say who is there
 _MOST_LOOKED_AT = 64 * _TEAM  # before the others are taken to have as little to do
 
@@ -132,6 +133,8 @@ def _told(ask: Ask, reasons: Mapping[str | None, Next]) -> Next:
         message = "No registered worker is free; register workers, or say in `workers` who is there"
         return reasons.get(None) or _wait("no-workers", message, _SOON)
     found = [reasons[name] for name in ask.workers]
+    if len(found) > 1 and all(one.reason.code == _SEEN_ALL for one in found):
+        return Next("stop", Reason(_SEEN_ALL, f"Each of these {len(found)} workers has answered every open item"))
     return next((one for one in found if one.status == "wait"), found[0])
 
 
@@ -194,7 +197,7 @@ def _busy(job: Job, until: timedelta) -> Next:
 
 def _seen_all(worker: str | None) -> Next:
     message = f"Worker {worker!r} has answered every open item" if worker else "Every open item has been answered"
-    return Next("stop", Reason("worker-has-seen-all", message))
+    return Next("stop", Reason(_SEEN_ALL, message))
 
 
 def _wait(code: str, message: str, until: timedelta) -> Next:

@@ -277,3 +277,15 @@ async def test_second_opinions_are_a_share(client):
     refused = await client.post("/v1/jobs", json=job)
     assert refused.status_code == 422
     assert "second_opinions" in refused.json()["errors"][0]["pointer"]
+
+
+async def test_a_team_that_has_seen_all_is_told_so_as_a_team(new_job):
+    """Of one alone it is told by name; where somebody has an item left, that is asked for."""
+    job = await new_job(items=1, worker_choice={"kind": "pair"}, **COUNT)
+    for worker in ("a", "b"):
+        await job.answer("i1", worker, "cat")
+    code = "worker-has-seen-all"
+    team, alone = await ask(job, workers=["a", "b"]), await ask(job, workers=["b"])
+    assert team["reason"] == {"code": code, "message": "Each of these 2 workers has answered every open item"}
+    assert alone["reason"] == {"code": code, "message": "Worker 'b' has answered every open item"}
+    assert (await ask(job, workers=["a", "b", "c"]))["assignments"][0]["worker"] == "c"
