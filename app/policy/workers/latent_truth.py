@@ -38,11 +38,11 @@ class LatentTruth(SkillRows):
         rows of j = prior of j + expected counts under P
 
     until p moves by no more than 1e-5 on average over answered items: collapsed variational Bayes of order zero
-    (Asuncion et al., UAI 2009). After every third time it goes on from where these lead (`_ahead`), which comes to the
-    same and takes half as many. So the only answer of a worker tells in a fit what it tells online. The mean field with
+    (Asuncion et al., UAI 2009). So the only answer of a worker tells in a fit what it tells online. The mean field with
     E log P (Liu, Peng and Ihler, NIPS 2012) is as accurate but surer than it should be: with three answers per item on
     RTE (five draws) and confusion matrices its log-loss is .368 for .345, and one answer of a newcomer, who is expected
-    to be right with .8, gives .86.
+    to be right with .8, gives .86. After every third time a fit goes on from where the last three lead (`_ahead`),
+    which comes to the same and takes half as many.
 
     Classes are equally common but for the items' own priors; or their shares come from Dirichlet((h n + 1) / K, ...)
     for K classes and n items with an answer, h being `shares_held`. With h = 1 the estimate is half-way between the fit
