@@ -270,6 +270,17 @@ def test_answers_that_do_not_count_in_a_job_are_left_out(files):
         assert replayed(files, *given).stdout == everything.stdout
 
 
+def test_a_column_without_a_name_may_stand_beside_the_others(files):
+    """As tables have it that were saved with the numbers of their rows."""
+    given = ("--policy", "round-robin", "--labels-per-item", "9", "--json")
+    plain = replayed(files, *given).stdout
+    for name, table in (("answers.csv", ANSWERS), ("truth.csv", TRUTH)):
+        head, *rows = table.splitlines()
+        numbered = [f",{head}", *(f"{number},{row}" for number, row in enumerate(rows)), ""]
+        (files / name).write_text("\n".join(numbered))
+    assert replayed(files, *given).stdout == plain
+
+
 def test_labels_may_be_true_and_false(files):
     """They are no word on what counts."""
     (files / "answers.csv").write_text(ANSWERS.replace("yes", "true").replace("no", "false"))

@@ -156,7 +156,7 @@ def read_recorded(answers: Path, truth: Path | None = None, tell: Tell = unheard
 
 def _that_count(path: Path, tell: Tell) -> list[tuple[Cell, ...]]:
     """All answers, or those that count where a column `counts` says true or false of each, as in a job's export."""
-    rows = read_table(path, ("item", "worker", "label"), perhaps=("counts",))
+    rows = read_table(path, ("item", "worker", "label"), perhaps="counts")
     told = [cell.text.lower() for cells in rows for cell in cells[3:]]
     if not told or not set(told) <= {"true", "false"}:
         return rows

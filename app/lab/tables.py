@@ -39,15 +39,15 @@ class Cell(NamedTuple):
         return f"line {self.line}, column {self.column} ({self.name})"
 
 
-def read_table(path: Path, columns: Sequence[str], perhaps: Sequence[str] = ()) -> list[tuple[Cell, ...]]:
-    """The cells of these columns, row by row, none empty; and of those that are there `perhaps`, if all of them are.
+def read_table(path: Path, columns: Sequence[str], perhaps: str | None = None) -> list[tuple[Cell, ...]]:
+    """The cells of these columns, row by row, none empty; and of the one that is there `perhaps`, if it is.
 
     Other columns may stand beside them. Packed files are unpacked.
     """
     lines = _text(path)
     rows = _rows(path, lines)
     _, header = next(rows, (1, []))
-    also = perhaps if all(header.count(column) == 1 for column in perhaps) else ()
+    also = (perhaps,) if perhaps is not None and header.count(perhaps) == 1 else ()
     places = [_place(path, header, column) for column in (*columns, *also)]
     return [tuple(_cells(path, row, line, header, places, columns)) for line, row in rows]
 

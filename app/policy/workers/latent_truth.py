@@ -91,7 +91,8 @@ class LatentTruth(SkillRows):
         return Belief(votes, votes, votes.sum(axis=1), votes + 1, facts, probability, clear)
 
     def answered(self, state: State, facts: Facts, skill: Array, label: npt.NDArray[np.intp]) -> State:  # noqa: ARG002  the prior is in the evidence
-        clarity, classes = self.clarity_of(state.votes.shape[1]), state.votes.shape[1]
+        classes = state.votes.shape[1]
+        clarity = self.clarity_of(classes)
         told = self._told_by(self._fitting(state, skill, label))
         _, joint = _shared_out(clarity.joint(state.evidence, classes) + told)
         return State(one_more_vote(state.votes, label), clarity.rows(joint))
