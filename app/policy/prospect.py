@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from app.policy.belief import Array, Belief, Facts, IntArray, State
-from app.policy.workers.base import WorkerModel
+from app.policy.workers.base import Foresight, WorkerModel
 
 
 @dataclass(frozen=True)
@@ -40,6 +40,17 @@ class Prospect:
     @cached_property
     def now(self) -> Belief:
         return self.model.read(self.state, self.facts)
+
+    @cached_property
+    def foresight(self) -> Foresight | None:
+        """What any number of answers of one class would make of the items, where the model can tell at once."""
+        return self.model.foresight(self.state, self.skill)
+
+    def posterior_after(self, c: int) -> Array:
+        """P(class) should the next answer be c, shape (items, classes)."""
+        if self.foresight is None:
+            return self.after_all(c).now.posterior
+        return self.foresight(c, np.ones(len(self.state.votes)))
 
     @cached_property
     def chances(self) -> Array:

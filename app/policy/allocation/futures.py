@@ -6,8 +6,8 @@ from app.policy.belief import Array, IntArray
 from app.policy.prospect import Prospect
 
 
-def futures(prospect: Prospect) -> list[tuple[Prospect, IntArray]]:
-    """The items after each possible answer, and the answers that lead there but for the names of the classes.
+def kinds_of_answers(prospect: Prospect) -> list[tuple[int, IntArray]]:
+    """The first of each kind of possible answers, and those that lead to the same but for the names of the classes.
 
     Classes that nobody has voted for on any of these items, and of which the worker model says the same, differ only
     in name: of a thousand labels a handful of outcomes are left to look at.
@@ -15,11 +15,12 @@ def futures(prospect: Prospect) -> list[tuple[Prospect, IntArray]]:
     >>> from app.policy.belief import Facts, State
     >>> from app.policy.workers import Anonymous
     >>> state = State(np.array([[2.0, 0.0, 1.0, 0.0, 0.0]]), np.empty((1, 0)))
-    >>> [classes.tolist() for _, classes in futures(Prospect.of(Anonymous(), state, Facts.plain(1)))]
-    [[0], [1, 3, 4], [2]]
+    >>> kinds = kinds_of_answers(Prospect.of(Anonymous(), state, Facts.plain(1)))
+    >>> [(first, answers.tolist()) for first, answers in kinds]
+    [(0, [0]), (1, [1, 3, 4]), (2, [2])]
     """
     namesake = prospect.namesakes
-    return [(prospect.after_all(int(c)), np.flatnonzero(namesake == c)) for c in np.unique(namesake)]
+    return [(c, np.flatnonzero(namesake == c)) for c in np.unique(namesake).tolist()]
 
 
 def rewards(prospect: Prospect) -> Array:
@@ -34,6 +35,6 @@ def rewards(prospect: Prospect) -> Array:
     [[0.125, -0.25]]
     """
     gains = np.empty_like(prospect.state.votes)
-    for future, classes in futures(prospect):
-        gains[:, classes] = (future.now.certainty - prospect.now.certainty)[:, None]
+    for c, answers in kinds_of_answers(prospect):
+        gains[:, answers] = (prospect.after_all(c).now.certainty - prospect.now.certainty)[:, None]
     return gains

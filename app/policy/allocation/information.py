@@ -7,7 +7,7 @@ from pydantic import Field
 from scipy import special
 
 from app.policy.allocation.base import Allocation, Circumstances
-from app.policy.allocation.futures import futures
+from app.policy.allocation.futures import kinds_of_answers
 from app.policy.belief import Array
 from app.policy.prospect import Prospect
 
@@ -63,8 +63,8 @@ class Information(Allocation):
     def value(self, prospect: Prospect, circumstances: Circumstances) -> Array:
         order = self.order or (_WHERE_WORKERS_ARE_PICKED if circumstances.picks_workers else _WHERE_WORKERS_COME)
         expected, left = np.zeros_like(prospect.chances), np.zeros(len(prospect.chances))
-        for future, answers in futures(prospect):
-            chance, posterior = prospect.chances[:, answers].sum(axis=1), future.now.posterior
+        for c, answers in kinds_of_answers(prospect):
+            chance, posterior = prospect.chances[:, answers].sum(axis=1), prospect.posterior_after(c)
             left += chance * _uncertainty(posterior, order)
             # Answers that differ in name only exchange these columns among themselves: on average they are level.
             level = posterior.copy()

@@ -21,7 +21,7 @@ SkillPrior = Annotated[
     Field(description="Right and wrong answers that a newcomer is credited with; [4, 1] expects 80 % accuracy"),
 ]
 
-Foresight = Callable[[int, Array], Array]  # P(class), (items, classes), after votes[i] more answers c on item i
+Foresight = Callable[[int, Array], Array]  # P(class), (*, items, classes), after votes[*, i] more answers c on item i
 
 
 @dataclass(frozen=True)

@@ -106,14 +106,16 @@ class LatentTruth(SkillRows):
 
     def foresight(self, state: State, skill: Array) -> Foresight:
         classes = state.votes.shape[1]
-        now = self.clarity_of(classes).joint(state.evidence, classes)
+        now = _items_last(self.clarity_of(classes).joint(state.evidence, classes))
 
         @cache  # the same class is looked at with one number of votes after the other
         def told_by(c: int) -> Array:
-            return self._told_by(self._fitting(state, skill, np.full(len(skill), c, dtype=np.intp)))
+            return _items_last(self._told_by(self._fitting(state, skill, np.full(len(skill), c, dtype=np.intp))))
 
         def after(c: int, votes: Array) -> Array:
-            return np.asarray(_shared_out(now + votes[:, None] * told_by(c))[0].sum(axis=0))
+            further = now + votes[..., None, None, :] * told_by(c)
+            weight = np.exp(further - further.max(axis=(-3, -2), keepdims=True)).sum(axis=-2)
+            return np.asarray((weight / weight.sum(axis=-2, keepdims=True)).swapaxes(-2, -1))
 
         return after
 
@@ -220,6 +222,11 @@ def normalised(logarithms: Array) -> Array:
     # Class by class: numpy is several times slower along a short axis.
     shifted = logarithms - reduce(np.maximum, logarithms.T)[:, None]
     return np.asarray(shifted - np.log(reduce(np.add, np.exp(shifted).T))[:, None])
+
+
+def _items_last(joint: Array) -> Array:
+    """(degrees, items, classes) as (classes, degrees, items): what sums over all but the items is fastest so."""
+    return np.ascontiguousarray(joint.transpose(2, 0, 1))
 
 
 def _shared_out(logarithms: Array) -> tuple[Array, Array]:

@@ -16,7 +16,7 @@ from app.policy.allocation import (
     OptimisticKnowledgeGradient,
     ValueAtRiskKnowledgeGradient,
 )
-from app.policy.allocation.futures import futures, rewards
+from app.policy.allocation.futures import kinds_of_answers, rewards
 from app.policy.allocation.information import _uncertainty
 from app.policy.allocation.knowledge_gradient import _waiting
 from app.policy.belief import Belief, Facts, State
@@ -281,9 +281,9 @@ def test_a_thousand_labels_are_a_handful_of_outcomes():
     votes[0, [2, 5]] = 3, 1
     prospect = anonymous(votes)
     apart = [prospect.after_all(c).now.certainty[0] - prospect.now.certainty[0] for c in range(12)]
-    assert len(futures(prospect)) == 3
+    assert len(kinds_of_answers(prospect)) == 3
     assert rewards(prospect)[0] == pytest.approx(apart, abs=1e-12)
-    assert len(futures(anonymous(np.zeros((1, 1000))))) == 1
+    assert len(kinds_of_answers(anonymous(np.zeros((1, 1000))))) == 1
 
 
 def test_named_priors_keep_labels_apart():
@@ -291,4 +291,4 @@ def test_named_priors_keep_labels_apart():
     prior = np.array([[0.5, 0.2, 0.2, 0.1]])
     facts = Facts(np.ones(1), np.zeros(1), np.arange(1), prior)
     prospect = Prospect.of(Anonymous(), Anonymous().start(facts, 4), facts)
-    assert [classes.tolist() for _, classes in futures(prospect)] == [[0], [1, 2], [3]]
+    assert [classes.tolist() for _, classes in kinds_of_answers(prospect)] == [[0], [1, 2], [3]]

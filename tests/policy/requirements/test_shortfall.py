@@ -1,5 +1,6 @@
 """The shortfall is the truth: no sequence of votes gets there sooner, and one gets there in time."""
 
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -7,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from app.policy.aggregation.ballots import UNKNOWN
 from app.policy.belief import Belief, Facts, State
 from app.policy.prospect import Prospect
 from app.policy.requirements import Posterior, Requirement
@@ -64,9 +66,25 @@ def test_shortfalls_are_the_first_time_a_class_wins(requirement, classes, start)
     st.data(),
 )
 def test_looking_ahead_at_once_is_what_walking_finds(model, classes, bar, data):
-    """Models of a true class foresee any number of votes: bisection and the walk agree, vote by vote."""
+    """Models of a true class foresee any number of votes: the search and the walk agree, vote by vote."""
     chances = data.draw(st.lists(st.floats(1e-6, 1), min_size=classes, max_size=classes))
     evidence = np.log(np.array([chances]) / sum(chances))
     prospect = Prospect.of(model, State(np.zeros((1, classes)), evidence), Facts.plain(1))
     requirement = Posterior(min_probability=bar)
     assert requirement.shortfalls(prospect).tolist() == Requirement.shortfalls(requirement, prospect).tolist()
+
+
+@given(st.integers(2, 5), st.data())
+def test_one_answer_foreseen_is_that_answer(classes, data):
+    """What an answer would make of items is told without making it, by every stage of `auto`, of gold items too."""
+    auto = Auto()
+    stages = [auto.acting(stage, classes) for stage in range(len(auto.stages(classes)))]
+    model = data.draw(st.sampled_from([*stages, Confusion(prior=(2.0, 3.0))]))
+    facts = replace(Facts.plain(3), gold=np.array([UNKNOWN, UNKNOWN, 1]))
+    state, skill = model.start(facts, classes), np.tile(model.newcomer(classes), (3, 1))
+    for labels in data.draw(st.lists(st.lists(st.integers(0, classes - 1), min_size=3, max_size=3), max_size=4)):
+        state, skill = model.learn(state, facts, skill, np.array(labels))
+    prospect = Prospect.of(model, state, facts, skill)
+    assert prospect.foresight is not None
+    for c in range(classes):
+        np.testing.assert_allclose(prospect.posterior_after(c), prospect.after_all(c).now.posterior, atol=1e-12)
