@@ -8,10 +8,12 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import asyncpg
 import httpx
 import pytest
 import uvicorn
 from fastapi import FastAPI
+from sqlalchemy.engine import make_url
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.main import create_app, shut_down
@@ -26,8 +28,8 @@ for shared in ("calls", "crowd", "invariants", "model", "replay"):  # their asse
 class Clock:
     """Time that a test moves forward by hand.
 
-    It starts in the far future: other services of the run sweep the same database by the real time, and must not take
-    these leases for expired.
+    It starts in the far future: a service that a test starts on the same database sweeps by the real time, and must not
+    take these leases for expired.
     """
 
     def __init__(self) -> None:
@@ -132,9 +134,24 @@ def project() -> Path:
 
 
 @pytest.fixture(scope="session")
-def served(database_url: str) -> Iterator[str]:
+def database_apart(database_url: str) -> str:
+    """For a service that sweeps by the real time: one replica sweeps a database, and tests want to be that one."""
+    asyncio.run(create_database(database_url, "apart"))
+    url = make_url(database_url).set(database="apart").render_as_string(hide_password=False)
+    migrate(url)
+    return url
+
+
+async def create_database(beside: str, name: str) -> None:
+    connection = await asyncpg.connect(beside)
+    await connection.execute(f"CREATE DATABASE {name}")
+    await connection.close()
+
+
+@pytest.fixture(scope="session")
+def served(database_apart: str) -> Iterator[str]:
     """The address of the service on a real port."""
-    app = create_app(Settings(database_url=database_url, log_level="error"))
+    app = create_app(Settings(database_url=database_apart, log_level="error"))
     server = uvicorn.Server(uvicorn.Config(app, port=0, log_config=None, access_log=False))
     thread = threading.Thread(target=server.run)
     thread.start()

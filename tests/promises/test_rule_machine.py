@@ -211,7 +211,7 @@ class Promises(RuleBasedStateMachine):
         self.clock.advance(seconds)
         self.model.pass_time(self.clock.now)
         if swept:
-            self.service.sweep(self.clock.now)  # which leaves it to another service of the run, should that be at it
+            self.service.sweep(self.clock.now)
 
     def pause(self, worker, place, for_long):
         """Nothing is given while a job is paused, and answers are taken."""
