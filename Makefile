@@ -15,6 +15,7 @@ help: ## List the targets
 serve: $(VENV)/.runtime ## Start the service and its own PostgreSQL (SUFFICE_HOST, SUFFICE_PORT, SUFFICE_DATA_DIR, DATABASE_URL)
 	@exec $(BIN)/suffice serve
 
+test: export PYTHONDONTWRITEBYTECODE :=  # the suite starts dozens of processes: the code is compiled once for all
 test: $(VENV)/.development ## Run the whole suite on an embedded PostgreSQL (ARGS="-k lease" to choose)
 	@$(BIN)/pytest --numprocesses $(PROCESSES) --dist loadfile --no-loadscope-reorder $(ARGS)
 

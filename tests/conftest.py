@@ -25,6 +25,14 @@ for shared in ("calls", "crowd", "invariants", "model", "replay"):  # their asse
     pytest.register_assert_rewrite(f"tests.promises.{shared}")
 
 
+LONG_WAITS = ("test_command.py", "test_docs_in_browser.py")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What mostly waits begins first: others compute meanwhile, and nobody waits for it in the end."""
+    items.sort(key=lambda item: item.path.name not in LONG_WAITS)
+
+
 class Clock:
     """Time that a test moves forward by hand.
 

@@ -3,6 +3,7 @@
 import csv
 import os
 from collections import Counter
+from operator import itemgetter
 from pathlib import Path
 
 import pytest
@@ -18,11 +19,21 @@ def rows(name: str, file: str) -> list[dict[str, str]]:
         return list(csv.DictReader(lines))
 
 
+def in_rounds(answers: list[dict[str, str]]) -> list[dict[str, str]]:
+    """The first answer on each item, the second on each, and so on: as they come in a job."""
+    so_far: Counter[str] = Counter()
+    rounds = []
+    for one in answers:
+        rounds.append(so_far[one["item"]])
+        so_far[one["item"]] += 1
+    return [one for _, one in sorted(zip(rounds, answers, strict=True), key=itemgetter(0))]
+
+
 @pytest.mark.parametrize(("name", "model", "accuracy"), [("bluebirds", "two-coin", 0.87), ("rte", "two-coin", 0.925)])
 async def test_auto_ends_where_the_crowd_needs_it(client, name, model, accuracy):
     """With all answers and nothing but the labels said: workers of both lean to one of the two."""
-    answers, truths = rows(name, "answers.csv"), rows(name, "truth.csv")
-    most = max(Counter(one["item"] for one in answers).values())
+    recorded, truths = rows(name, "answers.csv"), rows(name, "truth.csv")
+    answers, most = in_rounds(recorded), max(Counter(one["item"] for one in recorded).values())
     fields = {"requirement": {"kind": "count", "labels": most}, "max_votes_per_label": None}
     created = await client.post("/v1/jobs", json={"labels": ["0", "1"], "budget": None, **fields})
     path = f"/v1/jobs/{created.json()['id']}"
