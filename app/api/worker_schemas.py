@@ -83,6 +83,17 @@ class BlockedOut(BaseModel):
     pending: Annotated[bool, Field(description="That is still being done")]
 
 
+class TurnedAwayOut(BaseModel):
+    """Why `next` has nothing for the worker while others are worth more; every refit decides anew."""
+
+    reason: ReasonOut
+    worth: Annotated[
+        float,
+        Field(ge=0, description="What an answer tells at best, of what one tells on average for the same money"),
+    ]
+    since: datetime
+
+
 class WorkerOut(BaseModel):
     """A worker and what is known of it."""
 
@@ -118,6 +129,12 @@ class WorkerOut(BaseModel):
     tier: Annotated[str | None, Field(description="null unless the job's worker model is `tiers`")]
     registered: Annotated[bool, Field(description="Named by a requester, not only seen at work")]
     blocked: Annotated[BlockedOut | None, Field(description="Why and since when; null while active")]
+    turned_away: Annotated[
+        TurnedAwayOut | None,
+        Field(
+            description="Gets nothing new, though answers are taken; null: welcome. `unblock` lets in again for good"
+        ),
+    ]
 
 
 class WorkersOut(BaseModel):

@@ -21,6 +21,7 @@ from app.api.worker_schemas import (
     PriceIn,
     SkillOut,
     TierIn,
+    TurnedAwayOut,
     WorkerIn,
     WorkerOut,
     WorkersOut,
@@ -172,14 +173,15 @@ async def post_unblock(
     """Let a worker in again, and count the votes that were removed: items are judged as if nothing had happened.
 
     Where a vote weighs by what is known of its worker, it now weighs by what is known today. A worker who is not
-    blocked stays as it is. The automatic test leaves the worker alone until it has as many further votes to go by.
+    blocked stays as it is. The automatic test leaves the worker alone until it has as many further votes to go by. Who
+    was turned away by a refit is let in as well, and for good.
     """
     take_your_time(request)
     return _shown(await unblock_worker(database, turns, job_id, worker, clock=clock))
 
 
 def _shown(profile: Profile) -> WorkerOut:
-    row, skill, block = profile.row, profile.skill, profile.row.block
+    row, skill, block, away = profile.row, profile.skill, profile.row.block, profile.row.away
     return WorkerOut(
         worker=row.worker,
         status=row.status,
@@ -206,5 +208,10 @@ def _shown(profile: Profile) -> WorkerOut:
             since=datetime.fromisoformat(block["since"]),
             votes=block["votes"],
             pending=row.recount,
+        ),
+        turned_away=None
+        if away is None
+        else TurnedAwayOut(
+            reason=ReasonOut(**away["reason"]), worth=away["worth"], since=datetime.fromisoformat(away["since"])
         ),
     )

@@ -31,11 +31,13 @@ class Asker(ABC):
 class ByItem(Asker):
     """The open item of highest priority, and whoever comes by of those whose answer is recorded and not used yet.
 
-    The order in which the answers on an item come, shape (runs, answers), is grouped by item.
+    The order in which the answers on an item come, shape (runs, answers), is grouped by item. Who is turned away comes
+    again when that is over, and is the first to be asked then who came first.
     """
 
     def __init__(self, runs: Runs, order: IntArray) -> None:
-        self._runs, self._order = runs, order
+        self._runs, self._order = runs, order.copy()
+        self._turn = np.argsort(order, axis=1)  # (runs, answers) the place of each answer in the order of arrival
         recorded = np.bincount(runs.crowd.item, minlength=runs.items)
         self._first = np.cumsum(recorded) - recorded  # (items,) where the answers on an item begin
         self._left = np.tile(recorded, runs.runs)  # (runs * items,)
@@ -53,9 +55,21 @@ class ByItem(Asker):
         row = self._runs.item(run, answer)
         self._asked[row] += 1
         self._left[row] -= 1
+        for each in refitted.tolist():
+            self._line_up(each)
         rows = [row, *(np.arange(self._runs.items) + each * self._runs.items for each in refitted.tolist())]
         changed = np.concatenate(rows)
         self._leaders.change(*np.divmod(changed, self._runs.items), self._values(changed))
+
+    def _line_up(self, run: int) -> None:
+        """On each item: the answers that were taken, then those to come, and last those that are not wanted now."""
+        runs, crowd = self._runs, self._runs.crowd
+        unwanted = runs.away[run * runs.workers + crowd.worker]
+        used = np.zeros(len(crowd.item), dtype=bool)
+        used[runs.taken[run, : runs.given[run]]] = True
+        self._order[run] = np.lexsort((self._turn[run], unwanted, ~used, crowd.item))
+        own = slice(run * runs.items, (run + 1) * runs.items)
+        self._left[own] = np.bincount(crowd.item, ~(used | unwanted), runs.items)
 
     def _values(self, row: IntArray) -> np.ndarray:
         return np.where(self._runs.open[row] & (self._left[row] > 0), self._runs.priority[row], -np.inf)

@@ -63,6 +63,7 @@ class Campaign:
         engine = Engine(rules, budget=budget, inverse_costs=float((1 / known.cost).sum()))
         self.job = Job(engine, known, crowd.workers, price=price)
         self.blocked = np.zeros(crowd.workers, dtype=bool)
+        self.away = np.zeros(crowd.workers, dtype=bool)  # (workers,) turned away by the last fit
         self.promoted = np.full(crowd.items, UNKNOWN)  # (items,) the class of which the crowd made the item gold
         self.gold_asked = np.zeros(crowd.workers, dtype=np.int64)
         self._answers: list[tuple[int, int, int]] = []  # item, worker and label, in their order
@@ -81,9 +82,14 @@ class Campaign:
         resolved = self.job.label != NOBODY
         return float((self.job.label == self.crowd.truth)[resolved].mean()) if resolved.any() else np.nan
 
+    @property
+    def unwanted(self) -> Mask:
+        """Who gets nothing any more, shape (workers,)."""
+        return np.asarray(self.blocked | self.away)
+
     def serve(self, worker: int) -> bool:
         """A worker comes, and answers what the queue has; False where there is nothing for this worker."""
-        if self.blocked[worker]:
+        if self.unwanted[worker]:
             return False
         one = np.array([worker])
         items, _ = self._offers(one, self.job.skill[one])
@@ -92,7 +98,7 @@ class Campaign:
     def serve_one_of(self, team: IntArray) -> bool:
         """The job chooses whom of these to ask; False where there is nothing for any of them."""
         choice, job = self.rules.worker_choice, self.job
-        free = team[~self.blocked[team]]
+        free = team[~self.unwanted[team]]
         if choice.compares_offers:
             items, worth = self._offers(free, choice.hoped(job.engine.model, job.skill[free]))
             free, items, worth = (each[items != NOBODY] for each in (free, items, worth))
@@ -114,7 +120,7 @@ class Campaign:
 
     def may_answer(self, item: int, workers: IntArray) -> IntArray:
         """Those of the workers whom the job may ask about this item, in their order."""
-        suits = ~self.blocked[workers] & ~self._seen[workers, item]
+        suits = ~self.unwanted[workers] & ~self._seen[workers, item]
         return np.asarray(workers[suits & self._affordable(workers, np.array([item]))[:, 0]])
 
     def _chosen(self, workers: IntArray, worth: Array) -> int | None:
@@ -255,6 +261,7 @@ class Campaign:
         facts = replace(job.facts, gold=job.facts.gold if self.guards.doubt else self.gold)
         found = fitting.fit(rules.worker_model, engine.stage, ballots, facts, fitting.Crowd(job.skill, newcomers))
         job.engine, job.skill = replace(engine, stage=found.stage), found.refitted.skill.copy()
+        self.away = job.engine.turned_away(job.skill, job.price, ballots.given)
         state = found.refitted.state
         answered = np.flatnonzero(state.votes.any(axis=1))
         reopens = ~self._beyond_doubt[answered] & (rules.refit is not None and rules.refit.reopen)

@@ -43,6 +43,7 @@ class Standing:
     skill: Array  # (workers, parameters)
     prior: Array  # (workers, parameters) what each was credited with before any answer
     price: Array  # (workers,) in units of the item's cost
+    unwanted: Mask  # (workers,) who gets nothing any more: blocked, or turned away
     given: int  # answers of the whole job
     refit_at: int | None  # answers of the whole job at which all are fitted next
 
@@ -61,8 +62,8 @@ class Rehearsal:
     A step asks about the sixteenth of a world's items that are worth most, each a random worker who has not answered
     it, and judges them. That is the order of the service with some workers at it at a time. `weight` is how many items
     of the job each item here stands for: an answer teaches that much about its worker, and brings the next fit as much
-    nearer. Fits come as the rules say, but not before the answers have grown by a tenth. The worker model stays in its
-    stage; nobody is blocked, and no gold is handed out.
+    nearer. Fits come as the rules say, but not before the answers have grown by a tenth, and turn away whom they find
+    useless. The worker model stays in its stage; nobody is tested for guessing, and no gold is handed out.
     """
 
     def __init__(
@@ -95,11 +96,15 @@ class Rehearsal:
         self._answers: list[tuple[IntArray, IntArray, IntArray]] = []  # row, worker's row, label
         newcomers = np.tile(engine.newcomer(), (self._workers, 1))
         skill, prior, price = newcomers.copy(), newcomers.copy(), np.ones(self._workers)
+        self._unwanted: Mask = np.zeros((self._runs, self._workers), dtype=bool)
+        self._shut_out: Mask = np.zeros(self._workers, dtype=bool)  # already when the rehearsal begins
         self._given, self._refit_at = 0, engine.rules.first_refit
         if standing is not None:
             heard = len(standing.skill)
             skill[:heard], prior[:heard], price[:heard] = standing.skill, standing.prior, standing.price
             price[heard:] = standing.price.mean() if heard else 1.0
+            self._shut_out[:heard] = standing.unwanted
+            self._unwanted[:] = self._shut_out
             self._given, self._refit_at = standing.given, standing.refit_at
             self._open = ~standing.closed[each]
             self._label = standing.label[each]
@@ -156,7 +161,10 @@ class Rehearsal:
         return row[np.arange(len(row)) - first[self._run[row]] < batch]
 
     def _visited(self, row: IntArray) -> tuple[IntArray, IntArray]:
-        """Who comes for each of these items: anybody who has not answered it, as likely as they are to be there."""
+        """Who comes for each of these items: anybody who has not answered it, as likely as they are to be there.
+
+        Who is unwanted is asked only where nobody else is left.
+        """
         likely = np.cumsum(self.worlds.presence)
         worker = np.full(len(row), NOBODY)
         for _ in range(_TRIES):
@@ -165,10 +173,12 @@ class Rehearsal:
                 return row, worker
             drawn = np.minimum(np.searchsorted(likely, self._rng.random(len(missing)) * likely[-1]), self._workers - 1)
             fresh = (self._who[row[missing]] != drawn[:, None]).all(axis=1)
+            fresh &= ~self._unwanted[self._run[row[missing]], drawn]
             worker[missing[fresh]] = drawn[fresh]
         for place in np.flatnonzero(worker == NOBODY).tolist():
             free = np.setdiff1d(np.arange(self._workers), self._who[row[place]])
-            worker[place] = self._rng.choice(free)
+            wanted = free[~self._unwanted[self._run[row[place]], free]]
+            worker[place] = self._rng.choice(wanted if len(wanted) else free)
         return row, worker
 
     def _take(self, row: IntArray, worker: IntArray) -> None:
@@ -233,6 +243,7 @@ class Rehearsal:
         prior = self._before / self.weight
         found = self.engine.model.refit(ballots, self._facts, self._skill, prior)
         self._skill = found.skill * self.weight
+        self._turn_away(np.asarray(ballots.given * self.weight, dtype=np.float64))
         row = np.flatnonzero(self._count > 0)
         state = State(found.state.votes[row], found.state.evidence[row])
         self._rows.put(row, state)
@@ -242,6 +253,15 @@ class Rehearsal:
         self._open[row[changed]] = ~judgement.closed[changed]
         self._label[row[changed]] = judgement.winner[changed]
         self._priority[row[changed]] = judgement.priority[changed]
+
+    def _turn_away(self, answers: Array) -> None:
+        """By the skills of a fit, world by world; `answers` is how many each worker has given, (worlds * workers,).
+
+        Who was shut out when the rehearsal began is, for all that is known here, shut out for good.
+        """
+        skills = self._skill.reshape(self._runs, self._workers, -1)
+        for run, (skill, given) in enumerate(zip(skills, answers.reshape(self._runs, -1), strict=True)):
+            self._unwanted[run] = self._shut_out | self.engine.turned_away(skill, self._price, given)
 
     def _note_cuts(self, most_labels: float) -> None:
         wants_more = self._open & (self._count < self._workers)

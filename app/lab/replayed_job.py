@@ -10,7 +10,7 @@ from app.lab.recorded import Recorded
 from app.lab.rehearsal import Standing
 from app.policy import fitting
 from app.policy.aggregation.ballots import Ballots
-from app.policy.belief import Facts, State
+from app.policy.belief import Facts, Mask, State
 from app.policy.engine import Engine
 from app.policy.rules import Rules
 from app.policy.shares import NOBODY
@@ -19,7 +19,8 @@ from app.policy.shares import NOBODY
 class ReplayedJob:
     """The item that is worth most is asked next, of a random worker whose answer is recorded and not yet used.
 
-    All answers are fitted when the rules say so. An item of which no answer is left stays open and is not asked again.
+    All answers are fitted when the rules say so, and whom a fit turns away is not asked. An item of which no answer is
+    left stays open and is not asked again.
     """
 
     def __init__(self, crowd: Recorded, rules: Rules, seed: int) -> None:
@@ -32,15 +33,17 @@ class ReplayedJob:
         self._left: list[list[int]] = [[] for _ in range(items)]
         for position in order.tolist():
             self._left[crowd.item[position]].append(position)
-        self._some_left = np.array([bool(left) for left in self._left])  # (items,)
+        self._away = np.zeros(workers, dtype=bool)
+        self._some_left = self._anybody_left()
         self._lot = self.job.engine.tie_breaks(self.job.facts.number)
 
     def answers(self) -> Iterator[int]:
         """Until nothing can be asked any more; gives how many answers were taken."""
         job, crowd = self.job, self.crowd
         while (item := self._next()) is not None:
-            position = self._left[item].pop()
-            self._some_left[item] = bool(self._left[item])
+            position = next(each for each in reversed(self._left[item]) if not self._away[crowd.worker[each]])
+            self._left[item].remove(position)
+            self._some_left[item] = self._is_wanted(item)
             self._taken.append(position)
             job.take_one(item, int(crowd.worker[position]), int(crowd.label[position]))
             if self.refit_at is not None and job.given >= self.refit_at:
@@ -60,6 +63,7 @@ class ReplayedJob:
             skill=job.skill[come],
             prior=newcomers,
             price=job.price[come],
+            unwanted=self._away[come],
             given=job.given,
             refit_at=self.refit_at,
         )
@@ -68,6 +72,13 @@ class ReplayedJob:
         """The share of resolved items whose label is right."""
         resolved = self.job.label != NOBODY
         return float((self.job.label == self.crowd.truth)[resolved].mean())
+
+    def _anybody_left(self) -> Mask:
+        """Of which items somebody may still be asked, shape (items,)."""
+        return np.array([self._is_wanted(item) for item in range(len(self._left))])
+
+    def _is_wanted(self, item: int) -> bool:
+        return not self._away[self.crowd.worker[self._left[item]]].all()
 
     def _next(self) -> int | None:
         job = self.job
@@ -91,6 +102,8 @@ class ReplayedJob:
             rules.worker_model, job.engine.stage, ballots, job.facts, fitting.Crowd(job.skill, newcomers)
         )
         job.engine, job.skill = replace(job.engine, stage=found.stage), found.refitted.skill.copy()
+        self._away = job.engine.turned_away(job.skill, job.price, ballots.given)
+        self._some_left = self._anybody_left()
         answered = np.flatnonzero(ballots.answered)
         state = found.refitted.state
         reopens = np.full(len(answered), rules.refit is not None and rules.refit.reopen)

@@ -38,6 +38,7 @@ class Runs:
         self._skill = np.zeros((self.workers * runs, max(map(len, self._newcomers))))
         self._skill[:, : len(self._newcomers[0])] = self._newcomers[0]
         self.open: Mask = np.ones(self.items * runs, dtype=bool)
+        self.away: Mask = np.zeros(self.workers * runs, dtype=bool)  # whose answers are not wanted any more
         self.label: IntArray = np.full(self.items * runs, NOBODY)
         self.priority: Array = np.zeros(self.items * runs)
         self._memory: dict[bytes, tuple[int, bool, float]] = {}
@@ -103,13 +104,16 @@ class Runs:
         rules, stage, own = self.rules, int(self.stage[run]), np.arange(self.items) + run * self.items
         who = np.arange(self.workers) + run * self.workers
         known = fitting.Crowd(self._skill_in(stage, who), np.tile(self._newcomers[stage], (self.workers, 1)))
-        found = fitting.fit(rules.worker_model, stage, self.ballots(run), self.facts.rows(own), known)
+        ballots = self.ballots(run)
+        found = fitting.fit(rules.worker_model, stage, ballots, self.facts.rows(own), known)
         self.stage[run] = found.stage
+        engine = self.engines[found.stage]
+        self.away[who] = engine.turned_away(found.refitted.skill, np.ones(self.workers), ballots.given)
         self._skill[who, : found.refitted.skill.shape[1]] = found.refitted.skill
         answered = np.flatnonzero(found.refitted.state.votes.any(axis=1))
         state = State(found.refitted.state.votes[answered], found.refitted.state.evidence[answered])
         self._rows.put(own[answered], state)
-        self._judge(self.engines[found.stage], own[answered], reopens=rules.refit is not None and rules.refit.reopen)
+        self._judge(engine, own[answered], reopens=rules.refit is not None and rules.refit.reopen)
         self._refit_at[run] = _NEVER if rules.refit is None else rules.refit.next_at(int(self.given[run]))
 
     def ballots(self, run: int) -> Ballots:

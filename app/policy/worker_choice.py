@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import Field
 
+from app.domain import Reason
 from app.policy.belief import Array, Facts, IntArray, Mask
 from app.policy.chance import scramble, uniform
 from app.policy.member import Member
@@ -21,6 +22,8 @@ TRIAL_LIFT = 20.0  # how much more an answer is worth by which workers are told 
 _TRIAL = 0.1  # of the items, where there is money for it
 _TRIAL_MONEY = 0.1  # of what the budget buys, for further answers there
 _OTHERS = np.array([3])  # sets the chances of asking others apart from those of gold
+_ENOUGH_OTHERS = 10  # workers who are left, without whom nobody is turned away
+BENEFIT_OF_DOUBT = 0.5  # over sqrt(answers): one standard error of a coin
 _NEW = 2.0  # the index of a worker of whom nothing is known; no index is higher
 
 
@@ -76,6 +79,15 @@ class WorkerChoice(Member, ABC):
         """Whether the lot of each of these turns, in a job of so many items, falls on people who are less trusted."""
         return np.zeros(len(turn), dtype=bool)
 
+    @property
+    def turns_away(self) -> bool:
+        """Whether those who come may be told that they are not needed."""
+        return False
+
+    def turned_away(self, worth: Array, answers: Array | IntArray) -> Mask:  # noqa: ARG002  most ask only whom they want
+        """Who is not wanted any more, of workers of so many answers and this `relative_worth`, shape (workers,)."""
+        return np.zeros(len(worth), dtype=bool)
+
     @abstractmethod
     def merit(self, team: Team) -> Array:
         """How much each worker is wanted, shape (workers,); nobody is wanted for whom there is no item."""
@@ -96,13 +108,45 @@ class WorkerChoice(Member, ABC):
 class Pull(WorkerChoice):
     """Nobody is chosen: who comes gets the item with the highest priority; of several, the first named is asked.
 
-        the first of those who are there
+        the first of those who are there, but w is turned away if  n_w >= min_answers  and
+        hoped_w / price_w < least_worth * sum over v of n_v told_v / sum over v of n_v price_v.
 
-    Workers come as they like, as on most platforms (Li et al., WSDM 2016).
+    Workers come as they like, as on most platforms (Li et al., WSDM 2016). But an answer that tells nothing is not
+    worth its price while others come whose answers do: on RTE four people who guess gave more than a third of all
+    answers. What an answer of w would tell of a fresh item, told_w, is the information that `information` goes by,
+    under the skill of the last fit, so liars, whose answers tell as much the other way round, are welcome; hoped_w is
+    the same with an accuracy that differs by 1 / (2 sqrt(n_w)), a standard error of a coin, to where it tells more.
+    Every fit decides anew, and unless ten others have answered nobody is turned away: what few tell is all there is.
+
+    >>> worth, answers = np.array([1.1] * 10 + [0.01]), np.full(11, 30)
+    >>> np.flatnonzero(Pull().turned_away(worth, answers)).tolist()
+    [10]
+    >>> np.flatnonzero(Pull().turned_away(worth[1:], answers[1:])).tolist()  # nine others are too few
+    []
     """
 
     kind: Literal["pull"] = "pull"
     chooses: ClassVar[bool] = False
+    least_worth: Annotated[
+        float,
+        Field(
+            ge=0,
+            le=1,
+            description="Who tells less than this share of what the job's answers tell on average for the same money, "
+            "even with the benefit of the doubt, gets nothing new while others come; 0: everybody is served",
+        ),
+    ] = 0.5
+    min_answers: Annotated[
+        int, Field(ge=1, le=10_000, description="Answers that a worker has given before being turned away")
+    ] = 20
+
+    @property
+    def turns_away(self) -> bool:
+        return self.least_worth > 0
+
+    def turned_away(self, worth: Array, answers: Array | IntArray) -> Mask:
+        away = (answers >= self.min_answers) & (worth < self.least_worth)
+        return np.asarray(away & (np.count_nonzero((answers > 0) & ~away) >= _ENOUGH_OTHERS))
 
     def merit(self, team: Team) -> Array:
         return -np.arange(len(team.price), dtype=np.float64)
@@ -246,6 +290,31 @@ def less_trusted(best: Array, trust: Array) -> Mask:
     nothing = _NOTHING * highest if highest > 0 else -np.inf  # a place in line is no gain, and may be negative
     free = best > nothing
     return np.asarray(free & (trust <= np.median(trust[free]))) if free.any() else free
+
+
+def relative_worth(hoped: Array, told: Array, price: Array, answers: Array | IntArray) -> Array:
+    """What an answer of each worker may tell per cost, where the average of the answers so far is 1, shape (workers,).
+
+    `told` is what one is expected to tell of a fresh item, `hoped` with the benefit of the doubt, `answers` how many
+    each has given.
+
+    >>> half = np.array([0.3, 0.1])
+    >>> relative_worth(half, half, np.array([1.0, 0.5]), np.array([10, 10])).round(6).tolist()
+    [1.125, 0.75]
+    """
+    paid = np.maximum(price, _FREE)
+    average = answers @ told / max(answers @ paid, _FREE)
+    return np.asarray(hoped / paid / average) if average > 0 else np.ones_like(told)
+
+
+def too_little(worth: float, answers: int) -> Reason:
+    """Why a worker of so many answers and this `relative_worth` is turned away.
+
+    >>> print(too_little(0.013, 57).message)
+    by 57 answers so far, another one tells at best 0.013 times what one tells on average for the same money: too little
+    """
+    told = f"another one tells at best {worth:.2g} times what one tells on average for the same money"
+    return Reason("tells-too-little", f"by {answers} answers so far, {told}: too little")
 
 
 def _drawn_from_the_best(value: Array, lot: npt.NDArray[np.uint64]) -> np.intp:

@@ -17,7 +17,7 @@ from app.store.jobs import Job, load_job
 Index = npt.NDArray[np.intp]
 
 _ONE_MOMENT = text("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
-_CROWD = "SELECT worker, skill, carried FROM worker WHERE job_id = $1 ORDER BY worker"
+_CROWD = "SELECT worker, skill, carried, price FROM worker WHERE job_id = $1 ORDER BY worker"
 # Workers by their place in the crowd, as `_CROWD` orders it; 0: unnamed.
 _BALLOTS = """
     SELECT a.item_id, coalesce(w.place, 0)::integer, a.label
@@ -69,6 +69,7 @@ class History:
     crowd: Sequence[str]  # names, in the order of their positions
     skills: Sequence[Sequence[float] | None]
     carried: Sequence[Sequence[float] | None]
+    price: Array  # (workers,) in units of the item's cost
     votes: Votes
     gold: IntArray  # (items,) -1: not known
     prior: Array | None  # (items, classes), NaN where there is none; None: nowhere
@@ -103,6 +104,7 @@ async def read_history(connection: AsyncConnection, job_id: UUID) -> History:
             crowd=[row["worker"] for row in crowd],
             skills=[row["skill"] for row in crowd],
             carried=[row["carried"] for row in crowd],
+            price=np.array([float(row["price"]) for row in crowd]),
             votes=await _votes(connection, job_id, 0, job.answers, len(crowd)),
             gold=await _gold(connection, job),
             prior=await _priors(connection, job),

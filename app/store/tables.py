@@ -198,8 +198,9 @@ worker = Table(
     Column("seconds", ARRAY(REAL), nullable=False, server_default=text("'{}'")),  # from lease to answer, the last few
     Column("status", Text, nullable=False, server_default=text("'active'")),
     Column("block", JSONB(none_as_null=True)),  # why, on what evidence, since when, and what became of the votes
+    Column("away", JSONB(none_as_null=True)),  # why the last fit turned the worker away, and since when one has
     Column("recount", Boolean, nullable=False, server_default=false()),  # the votes are yet to be removed or put back
-    Column("pardoned_at", BigInteger),  # `decided` when a requester last unblocked the worker
+    Column("pardoned_at", BigInteger),  # `decided` when a requester last let the worker in again
     Column("promise", Double, Computed(PROMISE, persisted=True)),
     ForeignKeyConstraint(["job_id"], ["job.job_id"], ondelete="CASCADE"),
     CheckConstraint("price >= 0 AND price < 'Infinity'", name="price_is_an_amount"),

@@ -45,6 +45,7 @@ class WorkerRow:
     median_seconds: float | None
     status: WorkerStatus
     block: Mapping[str, Any] | None
+    away: Mapping[str, Any] | None
     recount: bool
     copies: float | None
 
@@ -74,7 +75,7 @@ _VALUES = {
 }
 _COLUMNS = f"""
     worker, skill, price, registered, tier, answers, decided, agreed, gold_asked, gold_right,
-    {_MEDIAN} AS median_seconds, status, block, recount, copies"""
+    {_MEDIAN} AS median_seconds, status, block, away, recount, copies"""
 _ONE = f"SELECT {_COLUMNS} FROM worker WHERE job_id = $1 AND worker = $2"
 _PAGE = f"""
     SELECT {_COLUMNS}, place FROM (SELECT *, {{value}} AS place FROM worker WHERE job_id = $1) AS worker

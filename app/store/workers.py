@@ -24,6 +24,12 @@ class Worker:
     agreed: int = 0
     gold_asked: int = 0
     carried: Sequence[float] | None = None  # the skill that was brought from another job
+    away: Mapping[str, Any] | None = None  # why a fit has turned the worker away; None: it has not
+
+    @property
+    def is_welcome(self) -> bool:
+        """Whether there may be new work for this worker."""
+        return self.block is None and self.away is None
 
 
 STRANGER = Worker()
@@ -39,7 +45,7 @@ class Registration:
     skill: Sequence[float] | None = None  # that of the tier
 
 
-_COLUMNS = "worker, skill, price, block, decided, agreed, gold_asked, carried"
+_COLUMNS = "worker, skill, price, block, decided, agreed, gold_asked, carried, away"
 _LOAD = f"SELECT {_COLUMNS} FROM worker WHERE job_id = $1 AND worker = ANY ($2::text[])"
 # Conditions stand as in the index, literally.
 _MOST_PROMISING = f"""
@@ -68,8 +74,18 @@ _BLOCK = """
     FROM unnest($2::text[], $3::text[], $4::boolean[]) AS sent (worker, block, recount)
     WHERE w.job_id = $1 AND w.worker = sent.worker"""
 _UNBLOCK = """
-    UPDATE worker SET status = 'active', block = NULL, pardoned_at = decided, recount = true
-    WHERE job_id = $1 AND worker = $2 AND status = 'blocked'"""
+    UPDATE worker
+    SET status = 'active', block = NULL, away = NULL, pardoned_at = decided, recount = recount OR status = 'blocked'
+    WHERE job_id = $1 AND worker = $2 AND (status = 'blocked' OR away IS NOT NULL)"""
+_TURN_AWAY = """
+    UPDATE worker w
+    SET away = CASE
+        WHEN w.away IS NULL THEN sent.away::jsonb
+        ELSE sent.away::jsonb || jsonb_build_object('since', w.away -> 'since')
+    END
+    FROM unnest($2::text[], $3::text[]) AS sent (worker, away)
+    WHERE w.job_id = $1 AND w.worker = sent.worker AND w.pardoned_at IS NULL"""
+_WELCOME = "UPDATE worker SET away = NULL WHERE job_id = $1 AND away IS NOT NULL AND worker <> ALL ($2::text[])"
 _RECOUNTED = "UPDATE worker SET recount = false WHERE job_id = $1 AND worker = $2"
 _PENDING = """
     SELECT worker FROM worker WHERE job_id = $1 AND recount ORDER BY worker"""
@@ -135,8 +151,17 @@ async def save_blocks(connection: AsyncConnection, job_id: UUID, blocks: Mapping
 
 
 async def lift_block(connection: AsyncConnection, job_id: UUID, worker: str) -> None:
-    """Let a worker in again, and remember how many votes had been held to a label by then."""
+    """Let a worker in again, whoever shut it out, and remember how many votes had been held to a label by then."""
     await fetch(connection, _UNBLOCK, job_id, worker)
+
+
+async def save_turned_away(connection: AsyncConnection, job_id: UUID, away: Mapping[str, Mapping[str, Any]]) -> None:
+    """These workers, but for whom a requester has let in again, get nothing new; all others are welcome.
+
+    Since when somebody is away stays as it is.
+    """
+    await fetch(connection, _WELCOME, job_id, list(away))
+    await fetch(connection, _TURN_AWAY, job_id, list(away), [json.dumps(why) for why in away.values()])
 
 
 async def mark_recounted(connection: AsyncConnection, job_id: UUID, worker: str) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from math import ceil
-from typing import Any, Literal
+from typing import Literal
 
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -147,9 +147,11 @@ async def _why_empty(
         workers.discard(None)  # there is work, but nobody to ask
     found: dict[str | None, Next] = {}
     for name in workers - {None}:
-        block = handout.known(name).block
-        if block is not None:
-            found[name] = _blocked(name, block)
+        worker = handout.known(name)
+        if worker.block is not None:
+            found[name] = _blocked(name, f"blocked: {worker.block['reason']['message']}")
+        elif worker.away is not None:
+            found[name] = _blocked(name, f"turned away, for now: {worker.away['reason']['message']}")
     return found | await _why_no_item(connection, handout, job, workers - found.keys(), asks)
 
 
@@ -176,8 +178,8 @@ async def _why_no_item(
     return reasons
 
 
-def _blocked(worker: str | None, block: Mapping[str, Any]) -> Next:
-    return Next("stop", Reason("worker-blocked", f"Worker {worker!r} is blocked: {block['reason']['message']}"))
+def _blocked(worker: str | None, why: str) -> Next:
+    return Next("stop", Reason("worker-blocked", f"Worker {worker!r} is {why}"))
 
 
 def _too_dear(job: Job) -> Next:

@@ -141,6 +141,7 @@ def _standing(
         skill=skill_rows(job.engine, [worker.skill for _, worker in workers], len(prior), prior),
         prior=prior,
         price=np.array([float(worker.price) for _, worker in workers] + [1.0] * unnamed),
+        unwanted=np.array([not worker.is_welcome for _, worker in workers] + [False] * unnamed, dtype=bool),
         given=job.answers,
         refit_at=job.refit_at,
     )

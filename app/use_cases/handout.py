@@ -38,7 +38,7 @@ class Handout:
         return self.workers.get(worker or "", STRANGER)
 
     def lacks(self, worker: str, count: int) -> int:
-        if self.known(worker).block is not None:
+        if not self.known(worker).is_welcome:
             return 0
         return max(count - len(self.held.get(worker, ())), 0)
 
@@ -51,7 +51,7 @@ class Handout:
         if self.known(worker).block is not None:
             return []
         mine = self.held.setdefault(worker, []) if worker is not None else []
-        while len(mine) < count:
+        while len(mine) < count and self.known(worker).away is None:
             buyer = self._buyer(worker, [held.lease.item_id for held in mine])
             offer = await self._offer(buyer)
             if offer is None:
@@ -63,7 +63,7 @@ class Handout:
 
     async def give_to_one_of(self, team: Sequence[str], count: int, *, anew: bool) -> list[HeldLease]:
         """What these hold together from now on, or, `anew`, what they get beside it."""
-        allowed = [name for name in team if self.known(name).block is None]
+        allowed = [name for name in team if self.known(name).is_welcome]
         theirs = [] if anew else [held for name in allowed for held in self.held.get(name, ())]
         theirs.sort(key=lambda held: (held.lease.leased_at, held.lease.assignment_id))
         while len(theirs) < count:

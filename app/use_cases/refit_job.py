@@ -6,8 +6,9 @@ by then. Nobody waits longer than for a page, and no answer is lost: an item hol
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
@@ -17,12 +18,14 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from app.policy.aggregation import Ballots
 from app.policy.belief import Array, Facts, IntArray, State
 from app.policy.fitting import Crowd, Fit, fit
+from app.policy.shares import Index
+from app.policy.worker_choice import too_little
 from app.policy.workers.replayed import replayed
 from app.store.answers import Vote, votes_on_items_since, votes_since
 from app.store.history import History, ballots_of, read_history
 from app.store.jobs import Job, load_job, lock_job, save_ledger, save_stage
 from app.store.standings import Place, places_of, versions_of
-from app.store.workers import Fitted, forget_skills, load_workers, replace_skills
+from app.store.workers import Fitted, forget_skills, load_workers, replace_skills, save_turned_away
 from app.use_cases.clock import Clock
 from app.use_cases.judge_again import Change, changes_of, write_changes
 from app.use_cases.skills import accuracies, skill_rows
@@ -43,6 +46,19 @@ _BREATH = 0.001  # seconds between two pages, for those who wait
 _FITTED = 0.3  # of the way, when the fit is done
 
 
+@dataclass(frozen=True)
+class Useless:
+    """A worker whose answers tell too little."""
+
+    worth: float  # at best, of what an answer of the job tells on average for the same money
+    answers: int
+
+    def as_json(self, now: datetime) -> dict[str, Any]:
+        """What is kept of it."""
+        reason = too_little(self.worth, self.answers)
+        return {"reason": reason.as_json(), "worth": self.worth, "since": now.isoformat()}
+
+
 async def refit_job(
     connection: AsyncConnection, workshop: Workshop, job_id: UUID, clock: Clock, report: Report
 ) -> dict[str, Any]:
@@ -50,20 +66,34 @@ async def refit_job(
     history = await read_history(connection, job_id)
     if not history.job.items:
         return {"answers": 0, "items": 0}
-    found = await workshop.do(len(history.votes.item), _fitted, history)
+    found, useless = await workshop.do(len(history.votes.item), _fitted, history)
     await report(_FITTED)
     draft = _Draft(history, found)
     await _catch_up(connection, draft)
     before = await _take_over(connection, draft)
+    await _turn_away(connection, before, useless, clock())
     job = await _write_pages(connection, draft, clock, report)
-    return _outcome(draft, before, job)
+    return _outcome(draft, before, job) | {"turned_away": len(useless)}
 
 
-def _fitted(history: History) -> Fit:
+def _fitted(history: History) -> tuple[Fit, dict[str, Useless]]:
+    """The fit, and whom it finds not worth asking."""
     job, ballots = history.job, ballots_of(history)
     prior = skill_rows(job.engine, history.carried, ballots.workers)
     crowd = Crowd(skill=skill_rows(job.engine, history.skills, ballots.workers, prior), prior=prior)
-    return fit(job.rules.worker_model, job.stage, ballots, _facts(history), crowd)
+    found = fit(job.rules.worker_model, job.stage, ballots, _facts(history), crowd)
+    return found, _useless(history, found, ballots.given)
+
+
+def _useless(history: History, found: Fit, answers: Index) -> dict[str, Useless]:
+    """Of those who have a name: who has none cannot be told when coming again."""
+    engine, skill = replace(history.job, stage=found.stage).engine, found.refitted.skill
+    price = np.concatenate([history.price, np.ones(len(answers) - len(history.crowd))])
+    away = np.flatnonzero(engine.turned_away(skill, price, answers)[: len(history.crowd)])
+    if not len(away):
+        return {}
+    worth = engine.worth_of_workers(skill, price, answers)
+    return {history.crowd[place]: Useless(float(worth[place]), int(answers[place])) for place in away.tolist()}
 
 
 def _facts(history: History) -> Facts:
@@ -183,6 +213,15 @@ async def _take_over(connection: AsyncConnection, draft: _Draft) -> Job:
             await save_ledger(connection, job)
             await save_stage(connection, job)
     return job
+
+
+async def _turn_away(connection: AsyncConnection, job: Job, useless: Mapping[str, Useless], now: datetime) -> None:
+    """From now on these get nothing new; nobody is turned away where the job asks whom it wants."""
+    if job.rules.worker_choice.turns_away:
+        away = {name: one.as_json(now) for name, one in useless.items()}
+        async with connection.begin():
+            await lock_job(connection, job.job_id)
+            await save_turned_away(connection, job.job_id, away)
 
 
 def _refitted(job: Job, draft: _Draft) -> Job:

@@ -21,6 +21,7 @@ FRESH = {
     "tier": None,
     "registered": True,
     "blocked": None,
+    "turned_away": None,
 }
 
 

@@ -88,7 +88,8 @@ def test_fits_come_when_they_are_due_and_act():
 @pytest.mark.parametrize("votes", ["remove", "discount", "keep"])
 def test_guessers_are_blocked_and_their_votes_dealt_with(votes):
     """No more answers come from them; with `remove` no item holds a vote of theirs."""
-    campaign = finish(campaign_of(items=300, spammers={"votes": votes}))
+    everybody = {"kind": "pull", "least_worth": 0}
+    campaign = finish(campaign_of(items=300, spammers={"votes": votes}, worker_choice=everybody))
     assert campaign.blocked[9:].sum() >= 2
     voters = {ballot.worker for ballots in campaign.job.ballots for ballot in ballots}
     blocked = set(np.flatnonzero(campaign.blocked).tolist())

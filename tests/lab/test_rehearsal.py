@@ -8,10 +8,12 @@ import pytest
 from app.lab.campaign import Campaign, visits
 from app.lab.crowd import Crowd, skilled, truths
 from app.lab.prospects import Worlds, worlds_of_prior
-from app.lab.rehearsal import Rehearsal
+from app.lab.rehearsal import Rehearsal, Standing
+from app.policy.aggregation.ballots import Ballots
 from app.policy.belief import Facts
 from app.policy.engine import Engine
 from app.policy.rules import Rules
+from app.policy.shares import NOBODY
 
 MODELS = ["anonymous", "auto", "one-coin", "two-coin", "confusion", "weighted", "spam-filter", "tiers"]
 
@@ -106,6 +108,39 @@ def test_it_ends_where_the_job_in_memory_ends(model):
     last = finished(rules, worlds).tallies[-1]
     foretold = last.labels.mean() / 120, last.resolved.mean() / 120, (last.right / last.resolved).mean()
     np.testing.assert_allclose(foretold, np.mean(real, axis=0), rtol=0.08, atol=0.02)
+
+
+def test_those_who_guess_are_turned_away_as_in_a_job():
+    """In every world by its own fits, and nobody else is."""
+    ability = np.tile(np.repeat([0.0, 2.0], [6, 14]), (4, 1))
+    truth = np.random.default_rng(4).integers(2, size=(4, 150))
+    worlds = Worlds(truth, np.zeros(truth.shape), ability, 0 * ability, np.full(20, 1 / 20), 2)
+    rehearsal = finished(rules_of(requirement={"kind": "count", "labels": 7}), worlds)
+    assert (rehearsal._unwanted[:, :6].sum(axis=1) >= 3).all()
+    assert not rehearsal._unwanted[:, 6:].any()
+    of_guessers = (rehearsal._who < 6) & (rehearsal._who >= 0)
+    assert of_guessers.sum() < 0.2 * (rehearsal._who >= 0).sum()  # they would give three of ten answers
+
+
+def test_who_is_shut_out_of_the_job_does_not_come_in_its_rehearsal():
+    worlds = worlds_of_prior((8, 2), 0.5, (3, 12, 15), 2, np.random.default_rng(2))
+    rules = rules_of()
+    engine, facts, shut_out = Engine(rules), Facts.plain(12), np.arange(15) < 5
+    skill = np.tile(engine.newcomer(), (15, 1))
+    standing = Standing(
+        answers=Ballots.of([], [], [], items=12, workers=15, classes=2),
+        state=engine.initial(facts),
+        label=np.full(12, NOBODY),
+        closed=np.zeros(12, dtype=bool),
+        skill=skill,
+        prior=skill,
+        price=np.ones(15),
+        unwanted=shut_out,
+        given=0,
+        refit_at=rules.first_refit,
+    )
+    who = finished(rules, worlds, standing=standing)._who
+    assert set(np.unique(who[who >= 0])) == set(range(5, 15))
 
 
 def test_costs_and_prices_are_paid():

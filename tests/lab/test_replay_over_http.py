@@ -34,6 +34,7 @@ class Platform:
     crowd: Recorded
     given: list[Given] = field(default_factory=list)
     left_out: int = 0  # answers that do not count
+    away: set[str] = field(default_factory=set)  # who is turned away, and comes again when that is over
 
     @classmethod
     async def of(cls, http: httpx.AsyncClient, crowd: Recorded, rules: Rules, budget: int | None) -> "Platform":
@@ -48,7 +49,8 @@ class Platform:
         """Show the item that is wanted most, and whoever comes by next gives the answer on record."""
         coming = self._coming()
         while len(self.given) < answers and (item := await self._wanted(coming)) is not None:
-            worker = coming[item].pop(0)
+            worker = next(one for one in coming[item] if one not in self.away)
+            coming[item].remove(worker)
             await self._answer({"item": item, "worker": worker}, item, worker)
 
     async def choose(self, answers: int) -> None:
@@ -82,13 +84,16 @@ class Platform:
 
     async def _wanted(self, coming: dict[str, list[str]]) -> str | None:
         """The first item for which somebody is left to come. The lease goes back: nobody knows yet who that is."""
-        told = await self._post("next", {"count": 1 + sum(not left for left in coming.values())})
+        workers = (await self.http.get(f"{self.path}/workers")).json()["workers"]
+        self.away = {one["worker"] for one in workers if one["turned_away"] is not None}
+        left = {item: set(line) - self.away for item, line in coming.items()}
+        told = await self._post("next", {"count": 1 + sum(not some for some in left.values())})
         for one in told["assignments"]:
             await self._post(f"assignments/{one['id']}/release")
-        return next((one["item"] for one in told["assignments"] if coming[one["item"]]), None)
+        return next((one["item"] for one in told["assignments"] if left[one["item"]]), None)
 
     async def _answer(self, under: dict[str, str], item: str, worker: str) -> None:
-        """Send what was said once, unless the worker is turned away."""
+        """Send what was said once, unless the worker is blocked."""
         crowd = self.crowd
         label = crowd.labels[crowd.given[crowd.items.index(item), crowd.workers.index(worker)]]
         told = await self.http.post(f"{self.path}/answers", json=under | {"label": label})
@@ -161,6 +166,16 @@ async def test_whoever_comes_by_is_asked_the_same(client, name):
     """On a crowd with gaps, in which the answers on an item come to an end before the policy is done with it."""
     crowd = invented(replace(HARD, answers_per_item=6), np.random.default_rng(SEED))
     await compare(client, crowd, rules_of(name, crowd.labels, "pull", seed=5), "pull")
+
+
+async def test_the_same_people_are_turned_away(client):
+    """At every fit, by the service and by the replay."""
+    recipe = replace(HARD, items=30, workers=16, spammers=0.4)
+    crowd = invented(recipe, np.random.default_rng(SEED))
+    choice = {"kind": "pull", "least_worth": 1, "min_answers": 4}
+    rules = Rules.model_validate({"labels": crowd.labels, "seed": 5, "worker_choice": choice})
+    platform = await compare(client, crowd, rules, "pull", answers=130)
+    assert platform.away
 
 
 @pytest.mark.parametrize("name", POLICIES)

@@ -13,6 +13,7 @@ from app.policy.prospect import Prospect
 from app.policy.rules import Rules
 from app.policy.worker_choice import AnyWorkerChoice, Pair, Pull, Team, UpperConfidence
 from app.policy.workers import OneCoin
+from app.policy.workers.clarity import OF_CROWDS
 
 
 def record(*pairs):
@@ -113,6 +114,62 @@ def test_a_spammer_is_not_asked_while_others_are_there(allocation):
     worth = engine.worths(engine.initial(facts), facts, np.array([[10.0, 20.0], [19.0, 20.0]])).max(axis=0)
     assert worth[0] == pytest.approx(0, abs=1e-5)  # kg tells items of equal value apart by luck
     assert Pair().choose_from(team_of(worth, price=np.array([0.01, 1.0])), seed=1, turn=1, items=100) == 1
+
+
+def told_of(accuracy):
+    """What an answer tells of a fresh item of two classes, by hand: the entropy of order 2.5 that it takes away."""
+
+    def entropy(p):
+        return 2.5 / 1.5 * (1 - (p**2.5 + (1 - p) ** 2.5) ** 0.4)
+
+    right = sum(share * (degree * accuracy + (1 - degree) / 2) for degree, share in zip(*CLARITY, strict=True))
+    return entropy(0.5) - entropy(right)
+
+
+CLARITY = OF_CROWDS.degrees, OF_CROWDS.shares
+SKILLS = np.array([[80.0, 20.0], [10.0, 90.0], [55.0, 45.0], [50.0, 50.0]])  # a hundred answers each; two guess
+
+
+def test_workers_are_worth_what_their_answers_tell_for_their_price():
+    """By the formula, with .5 / sqrt(100) for the doubt, and liars as much as whoever knows as well."""
+    price, answers = np.array([1.0, 1.0, 1.0, 0.25]), np.array([30, 10, 40, 20])
+    accuracy = SKILLS[:, 0] / 100
+    told, better, worse = (np.array([told_of(rate + doubt) for rate in accuracy]) for doubt in (0, 0.05, -0.05))
+    expected = np.maximum(better, worse) / price / (answers @ told / (answers @ price))
+    found = Engine(Rules(labels=("a", "b"))).worth_of_workers(SKILLS, price, answers)
+    np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
+    assert found[1] > found[0] > 1 > max(found[2:])
+
+
+def crowd_with(*rows, others=10):
+    """These workers, and so many others who know."""
+    return np.array([*rows, *[SKILLS[0]] * others])
+
+
+@pytest.mark.parametrize("rules", [{}, {"worker_model": {"kind": "one-coin"}}, {"worker_model": {"kind": "confusion"}}])
+def test_who_guesses_is_turned_away(rules):
+    """Not who lies, not a newcomer, nobody among few, and nobody where the job says so or counts votes alike."""
+    engine = Engine(Rules.model_validate({"labels": ["a", "b"], **rules}))
+    skill = crowd_with(*SKILLS)
+    if rules.get("worker_model") == {"kind": "confusion"}:
+        skill = np.stack([skill[:, 0], skill[:, 1], skill[:, 1], skill[:, 0]], axis=1)
+    price, answers = np.ones(14), np.full(14, 20)
+    assert np.flatnonzero(engine.turned_away(skill, price, answers)).tolist() == [2, 3]
+    assert not engine.turned_away(skill, price, np.full(14, 19)).any()
+    assert not engine.turned_away(skill[:-3], price[:-3], answers[:-3]).any()
+    for choice in (Pull(least_worth=0), Pair(), UpperConfidence()):
+        lenient = Engine(engine.rules.model_copy(update={"worker_choice": choice}))
+        assert not lenient.turned_away(skill, price, answers).any()
+
+
+def test_who_tells_little_for_little_money_is_welcome():
+    """A model that is right with .6 at a fiftieth of the price tells more per cost than anybody else."""
+    engine, skill = Engine(Rules(labels=("a", "b"))), crowd_with([60.0, 40.0])
+    answers = np.full(11, 30)
+    assert engine.turned_away(skill, np.ones(11), answers)[0]
+    assert not engine.turned_away(skill, np.array([0.02, *np.ones(10)]), answers).any()
+    counted = Engine(Rules.model_validate({"labels": ["a", "b"], "worker_model": {"kind": "anonymous"}}))
+    assert not counted.turned_away(np.empty((11, 0)), np.ones(11), answers).any()
 
 
 def test_choices_are_told_apart_by_their_kind():

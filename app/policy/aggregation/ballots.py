@@ -128,9 +128,14 @@ class Ballots:
         return self.answered if self.gold is None else self.answered | (self.gold != UNKNOWN)
 
     @cached_property
+    def given(self) -> Index:
+        """How many answers each worker has given, shape (workers,)."""
+        return np.bincount(self.worker, minlength=self.workers)
+
+    @cached_property
     def heard(self) -> Mask:
         """Which workers have an answer, shape (workers,)."""
-        return np.bincount(self.worker, minlength=self.workers) > 0
+        return self.given > 0
 
     def right_and_wrong(self, posterior: Array) -> Array:
         """How many answers of each worker are expected to be right, and wrong, shape (workers, 2)."""

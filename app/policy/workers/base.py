@@ -107,7 +107,8 @@ class WorkerModel(Member, ABC):
         """The skill of workers who are as good as can be hoped: for whom to ask, so that newcomers get their chance.
 
         The accuracy is raised by bonus / sqrt(n), n the answers that the skill is worth, pseudo-answers included, and
-        stays below 1; n stays as it is. Unchanged where skill is no distribution.
+        stays below 1; n stays as it is. A bonus below 0 tells how bad they may be. Unchanged where skill is no
+        distribution.
         """
         return skill
 

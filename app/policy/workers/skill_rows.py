@@ -80,14 +80,14 @@ def interval_of_mean(right: Array, wrong: Array) -> Array:
 def raised(dirichlets: Array, gain: Array) -> Array:
     """The rows with gain[worker] more of the diagonal's share, as much evidence as before, and the same kinds of error.
 
-    No share is raised beyond 0.999, and none is lowered.
+    No share is raised beyond 0.999, nor, where it is lowered, below 0.001.
 
-    >>> raised(np.array([[[6.0, 4.0]]]), np.array([0.25])).round(6).tolist()
-    [[[8.5, 1.5]]]
+    >>> [raised(np.array([[[6.0, 4.0]]]), np.array([gain])).round(6).tolist() for gain in (0.25, -0.25)]
+    [[[[8.5, 1.5]]], [[[3.5, 6.5]]]]
     """
     right, total = right_and_total(dirichlets)
     hit = right / total
-    hoped = np.maximum(hit, np.minimum(hit + gain[:, None], _NEARLY_PERFECT))
+    hoped = np.clip(hit + gain[:, None], np.minimum(hit, 1 - _NEARLY_PERFECT), np.maximum(hit, _NEARLY_PERFECT))
     errors = np.divide(1 - hoped, 1 - hit, out=np.ones_like(hit), where=hit < 1)
     rows: Array = dirichlets * errors[:, :, None]
     each = np.arange(right.shape[1])
