@@ -259,9 +259,9 @@ class Rehearsal:
 
         Who was shut out when the rehearsal began is, for all that is known here, shut out for good.
         """
-        skills = self._skill.reshape(self._runs, self._workers, -1)
-        for run, (skill, given) in enumerate(zip(skills, answers.reshape(self._runs, -1), strict=True)):
-            self._unwanted[run] = self._shut_out | self.engine.turned_away(skill, self._price, given)
+        shape = (self._runs, self._workers)
+        skill, given = self._skill.reshape(*shape, -1), answers.reshape(shape)
+        self._unwanted = self._shut_out | self.engine.turned_away(skill, self._price, given)
 
     def _note_cuts(self, most_labels: float) -> None:
         wants_more = self._open & (self._count < self._workers)

@@ -16,9 +16,10 @@ from app.policy.prospect import Prospect
 from app.policy.rounding import significant
 from app.policy.rules import Rules
 from app.policy.shares import NOBODY, Index
-from app.policy.worker_choice import BENEFIT_OF_DOUBT, TRIAL_LIFT, relative_worth
+from app.policy.worker_choice import TRIAL_LIFT, relative_worth
 from app.policy.workers import WorkerModel
 
+_DOUBT = 0.5  # over sqrt(answers), of an accuracy: one standard error of a coin
 _FAR = 1e12  # apart are begun and fresh items where begun ones come first, whatever they cost
 
 
@@ -152,20 +153,21 @@ class Engine:
         return self.worth(every_pair, facts.rows(each), np.tile(skills, (items, 1))).reshape(items, workers)
 
     def worth_of_workers(self, skill: Array, price: Array, answers: Array | IntArray) -> Array:
-        """What an answer of each worker may tell of a fresh item for its price, by `relative_worth`; (workers,)."""
-        either_way = (self.model.optimistic(skill, bonus) for bonus in (BENEFIT_OF_DOUBT, -BENEFIT_OF_DOUBT))
-        hoped = np.maximum(*map(self._told_by, either_way))
-        return relative_worth(hoped, self._told_by(skill), price, answers)
-
-    def _told_by(self, skill: Array) -> Array:
-        facts = Facts.plain(len(skill))
-        return Information().value(self.prospect(self.initial(facts), facts, skill), self._circumstances)
+        """What an answer of each worker may tell of a fresh item for its price, by `relative_worth`; (*, workers)."""
+        every = skill.reshape(-1, skill.shape[-1])
+        facts = Facts.plain(len(every))
+        fresh = self.initial(facts)
+        told, better, worse = (
+            Information().value(self.prospect(fresh, facts, each), self._circumstances).reshape(skill.shape[:-1])
+            for each in (every, *(self.model.optimistic(every, doubt) for doubt in (_DOUBT, -_DOUBT)))
+        )
+        return relative_worth(np.maximum(better, worse), told, price, answers)
 
     def turned_away(self, skill: Array, price: Array, answers: Array | IntArray) -> Mask:
-        """Who is not wanted any more, of workers of so many answers with the skills of a fit, shape (workers,)."""
+        """Who is not wanted any more, of workers of so many answers with the skills of a fit, shape (*, workers)."""
         choice = self.rules.worker_choice
         if not (choice.turns_away and self.model.tells_workers_apart):
-            return np.zeros(len(skill), dtype=bool)
+            return np.zeros(skill.shape[:-1], dtype=bool)
         return choice.turned_away(self.worth_of_workers(skill, price, answers), answers)
 
     def verdict(self, judgement: Judgement, item: int) -> Verdict:

@@ -23,7 +23,6 @@ _TRIAL = 0.1  # of the items, where there is money for it
 _TRIAL_MONEY = 0.1  # of what the budget buys, for further answers there
 _OTHERS = np.array([3])  # sets the chances of asking others apart from those of gold
 _ENOUGH_OTHERS = 10  # workers who are left, without whom nobody is turned away
-BENEFIT_OF_DOUBT = 0.5  # over sqrt(answers): one standard error of a coin
 _NEW = 2.0  # the index of a worker of whom nothing is known; no index is higher
 
 
@@ -85,8 +84,8 @@ class WorkerChoice(Member, ABC):
         return False
 
     def turned_away(self, worth: Array, answers: Array | IntArray) -> Mask:  # noqa: ARG002  most ask only whom they want
-        """Who is not wanted any more, of workers of so many answers and this `relative_worth`, shape (workers,)."""
-        return np.zeros(len(worth), dtype=bool)
+        """Who is not wanted any more, of workers of so many answers and this `relative_worth`, shape (*, workers)."""
+        return np.zeros(worth.shape, dtype=bool)
 
     @abstractmethod
     def merit(self, team: Team) -> Array:
@@ -146,7 +145,8 @@ class Pull(WorkerChoice):
 
     def turned_away(self, worth: Array, answers: Array | IntArray) -> Mask:
         away = (answers >= self.min_answers) & (worth < self.least_worth)
-        return np.asarray(away & (np.count_nonzero((answers > 0) & ~away) >= _ENOUGH_OTHERS))
+        others = np.count_nonzero((answers > 0) & ~away, axis=-1, keepdims=True)
+        return np.asarray(away & (others >= _ENOUGH_OTHERS))
 
     def merit(self, team: Team) -> Array:
         return -np.arange(len(team.price), dtype=np.float64)
@@ -293,7 +293,7 @@ def less_trusted(best: Array, trust: Array) -> Mask:
 
 
 def relative_worth(hoped: Array, told: Array, price: Array, answers: Array | IntArray) -> Array:
-    """What an answer of each worker may tell per cost, where the average of the answers so far is 1, shape (workers,).
+    """What an answer of each worker may tell per cost, where the average of the answers so far is 1; (*, workers).
 
     `told` is what one is expected to tell of a fresh item, `hoped` with the benefit of the doubt, `answers` how many
     each has given.
@@ -303,8 +303,8 @@ def relative_worth(hoped: Array, told: Array, price: Array, answers: Array | Int
     [1.125, 0.75]
     """
     paid = np.maximum(price, _FREE)
-    average = answers @ told / max(answers @ paid, _FREE)
-    return np.asarray(hoped / paid / average) if average > 0 else np.ones_like(told)
+    bought, spent = ((answers * each).sum(axis=-1, keepdims=True) for each in (told, paid))
+    return np.asarray(np.divide(hoped / paid * spent, bought, out=np.ones_like(hoped), where=bought > 0))
 
 
 def too_little(worth: float, answers: int) -> Reason:
