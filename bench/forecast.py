@@ -23,6 +23,8 @@ PLAIN = {
 }
 CONFIGURATIONS: dict[str, dict[str, Any]] = {
     "default": {},
+    # Who is turned away leaves items of a replay without anybody to ask, where in a job others would come.
+    "everybody served": {"worker_choice": {"kind": "pull", "least_worth": 0}},
     "plain votes": PLAIN,
     "plain votes by requallo": {**PLAIN, "allocation": {"kind": "requallo"}},
 }
