@@ -23,6 +23,7 @@ _TRIAL = 0.1  # of the items, where there is money for it
 _TRIAL_MONEY = 0.1  # of what the budget buys, for further answers there
 _OTHERS = np.array([3])  # sets the chances of asking others apart from those of gold
 _ENOUGH_OTHERS = 10  # workers who are left, without whom nobody is turned away
+_MOST_AWAY = 0.2  # of the workers: a larger camp may be right
 _NEW = 2.0  # the index of a worker of whom nothing is known; no index is higher
 
 
@@ -115,7 +116,8 @@ class Pull(WorkerChoice):
     answers. What an answer of w would tell of a fresh item, told_w, is the information that `information` goes by,
     under the skill of the last fit, so liars, whose answers tell as much the other way round, are welcome; hoped_w is
     the same with an accuracy that differs by 1 / (2 sqrt(n_w)), a standard error of a coin, to where it tells more.
-    Every fit decides anew, and unless ten others have answered nobody is turned away: what few tell is all there is.
+    Every fit decides anew. At most a fifth of the workers are turned away, those who tell least, lest a camp that
+    agrees with itself silence the others; and nobody unless ten others have answered: what few tell is all there is.
 
     >>> worth, answers = np.array([1.1] * 10 + [0.01]), np.full(11, 30)
     >>> np.flatnonzero(Pull().turned_away(worth, answers)).tolist()
@@ -145,8 +147,10 @@ class Pull(WorkerChoice):
 
     def turned_away(self, worth: Array, answers: Array | IntArray) -> Mask:
         away = (answers >= self.min_answers) & (worth < self.least_worth)
-        others = np.count_nonzero((answers > 0) & ~away, axis=-1, keepdims=True)
-        return np.asarray(away & (others >= _ENOUGH_OTHERS))
+        heard = np.count_nonzero(answers > 0, axis=-1, keepdims=True)
+        place = np.where(away, worth, np.inf).argsort(axis=-1, kind="stable").argsort(axis=-1)  # 0: tells least
+        away &= place < _MOST_AWAY * heard
+        return np.asarray(away & (heard - np.count_nonzero(away, axis=-1, keepdims=True) >= _ENOUGH_OTHERS))
 
     def merit(self, team: Team) -> Array:
         return -np.arange(len(team.price), dtype=np.float64)

@@ -162,6 +162,16 @@ def test_who_guesses_is_turned_away(rules):
         assert not lenient.turned_away(skill, price, answers).any()
 
 
+def test_at_most_a_fifth_is_turned_away_those_who_tell_least():
+    """A camp that agrees with itself must not silence all others; each world of several by its own crowd."""
+    engine, answers = Engine(Rules(labels=("a", "b"))), np.full(30, 40)
+    guessing = np.array([[20.0 + n / 10, 20.0] for n in range(15)])
+    skill = np.concatenate([guessing, np.tile(SKILLS[0], (15, 1))])
+    assert np.flatnonzero(engine.turned_away(skill, np.ones(30), answers)).tolist() == [0, 1, 2, 3, 4, 5]
+    both = engine.turned_away(np.stack([skill, skill[::-1]]), np.ones(30), np.stack([answers, answers]))
+    assert [np.flatnonzero(each).tolist() for each in both] == [[0, 1, 2, 3, 4, 5], [24, 25, 26, 27, 28, 29]]
+
+
 def test_who_tells_little_for_little_money_is_welcome():
     """A model that is right with .6 at a fiftieth of the price tells more per cost than anybody else."""
     engine, skill = Engine(Rules(labels=("a", "b"))), crowd_with([60.0, 40.0])
