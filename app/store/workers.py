@@ -84,7 +84,8 @@ _TURN_AWAY = """
         ELSE sent.away::jsonb || jsonb_build_object('since', w.away -> 'since')
     END
     FROM unnest($2::text[], $3::text[]) AS sent (worker, away)
-    WHERE w.job_id = $1 AND w.worker = sent.worker AND w.pardoned_at IS NULL"""
+    WHERE w.job_id = $1 AND w.worker = sent.worker AND w.pardoned_at IS NULL
+    RETURNING w.worker"""
 _WELCOME = "UPDATE worker SET away = NULL WHERE job_id = $1 AND away IS NOT NULL AND worker <> ALL ($2::text[])"
 _RECOUNTED = "UPDATE worker SET recount = false WHERE job_id = $1 AND worker = $2"
 _PENDING = """
@@ -155,13 +156,13 @@ async def lift_block(connection: AsyncConnection, job_id: UUID, worker: str) -> 
     await fetch(connection, _UNBLOCK, job_id, worker)
 
 
-async def save_turned_away(connection: AsyncConnection, job_id: UUID, away: Mapping[str, Mapping[str, Any]]) -> None:
+async def save_turned_away(connection: AsyncConnection, job_id: UUID, away: Mapping[str, Mapping[str, Any]]) -> int:
     """These workers, but for whom a requester has let in again, get nothing new; all others are welcome.
 
-    Since when somebody is away stays as it is.
+    Since when somebody is away stays as it is. Gives how many are away now.
     """
     await fetch(connection, _WELCOME, job_id, list(away))
-    await fetch(connection, _TURN_AWAY, job_id, list(away), [json.dumps(why) for why in away.values()])
+    return len(await fetch(connection, _TURN_AWAY, job_id, list(away), [json.dumps(why) for why in away.values()]))
 
 
 async def mark_recounted(connection: AsyncConnection, job_id: UUID, worker: str) -> None:

@@ -71,9 +71,9 @@ async def refit_job(
     draft = _Draft(history, found)
     await _catch_up(connection, draft)
     before = await _take_over(connection, draft)
-    await _turn_away(connection, before, useless, clock())
+    away = await _turn_away(connection, before, useless, clock())
     job = await _write_pages(connection, draft, clock, report)
-    return _outcome(draft, before, job) | {"turned_away": len(useless)}
+    return _outcome(draft, before, job) | {"turned_away": away}
 
 
 def _fitted(history: History) -> tuple[Fit, dict[str, Useless]]:
@@ -215,13 +215,14 @@ async def _take_over(connection: AsyncConnection, draft: _Draft) -> Job:
     return job
 
 
-async def _turn_away(connection: AsyncConnection, job: Job, useless: Mapping[str, Useless], now: datetime) -> None:
-    """From now on these get nothing new; nobody is turned away where the job asks whom it wants."""
-    if job.rules.worker_choice.turns_away:
+async def _turn_away(connection: AsyncConnection, job: Job, useless: Mapping[str, Useless], now: datetime) -> int:
+    """From now on these get nothing new; nobody is turned away where the job asks whom it wants. Gives how many are."""
+    if not job.rules.worker_choice.turns_away:
+        return 0
+    async with connection.begin():
+        await lock_job(connection, job.job_id)
         away = {name: one.as_json(now) for name, one in useless.items()}
-        async with connection.begin():
-            await lock_job(connection, job.job_id)
-            await save_turned_away(connection, job.job_id, away)
+        return await save_turned_away(connection, job.job_id, away)
 
 
 def _refitted(job: Job, draft: _Draft) -> Job:

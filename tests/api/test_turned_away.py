@@ -59,7 +59,7 @@ async def test_whom_a_requester_lets_in_stays_welcome(new_job):
     assert (await job.next("guess"))["status"] == "stop"
     let_in = await job.http.post(f"{job.path}/workers/guess/unblock")
     assert (let_in.status_code, let_in.json()["turned_away"]) == (200, None)
-    await refit(job)
+    assert (await refit(job))["outcome"]["turned_away"] == 0
     assert (await job.next("guess"))["status"] == "continue"
 
 
