@@ -15,9 +15,10 @@ help: ## List the targets
 serve: $(VENV)/.runtime ## Start the service and its own PostgreSQL (SUFFICE_HOST, SUFFICE_PORT, SUFFICE_DATA_DIR, DATABASE_URL)
 	@exec $(BIN)/suffice serve
 
-test: export PYTHONDONTWRITEBYTECODE :=  # the suite starts dozens of processes: the code is compiled once for all
+test: export PYTHONDONTWRITEBYTECODE :=  # dozens of processes start: the code is compiled once for all
+test: export OPENBLAS_NUM_THREADS := 1  # each process has a core; more threads would compete for it
 test: $(VENV)/.development ## Run the whole suite on an embedded PostgreSQL (ARGS="-k lease" to choose)
-	@$(BIN)/pytest --numprocesses $(PROCESSES) --dist loadfile --no-loadscope-reorder $(ARGS)
+	@$(BIN)/pytest --numprocesses $(PROCESSES) --dist loadgroup --no-loadscope-reorder $(ARGS)
 
 lint: $(VENV)/.development ## Check style, formatting, types and the import contract
 	$(BIN)/ruff check .
@@ -38,7 +39,7 @@ browser: ## Install what the browser and README tests need: Debian's chromium an
 
 peers: $(VENV)/.peers ## Install crowd-kit, which the aggregations are compared with (large: it brings torch)
 
-lock: $(VENV)/.development ## Pin the dependencies anew after a change of pyproject.toml
+lock: $(VENV)/.development ## Pin the dependencies again after a change of pyproject.toml
 	$(BIN)/pip install --quiet uv
 	$(BIN)/$(LOCK) pyproject.toml -o requirements.txt
 	$(BIN)/$(LOCK) --extra dev -c requirements.txt pyproject.toml -o requirements-dev.txt

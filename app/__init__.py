@@ -1,0 +1,1 @@
+"""Suffice: which item to label next, whom to ask, and when to stop."""

@@ -7,7 +7,8 @@
     ├── AssignmentUnknown       404 assignment-unknown
     ├── WorkerUnknown           404 worker-unknown
     ├── OperationUnknown        404 operation-unknown
-    ├── LabelUnknown            422 label-unknown
+    ├── NotAcceptable           406 not-acceptable
+    ├── RequestTimeout          408 request-timeout
     ├── ItemConflict            409 item-conflict
     ├── AnswerConflict          409 answer-conflict
     ├── WorkerBlocked           409 worker-blocked
@@ -16,38 +17,56 @@
     ├── BudgetBelowCommitted    409 budget-below-committed
     ├── LeaseExpired            409 lease-expired
     ├── AssignmentEnded         409 assignment-ended
-    ├── NotAcceptable           406 not-acceptable
+    ├── NothingToReplay         409 nothing-to-replay
     ├── IdempotencyConflict     409 idempotency-conflict
-    ├── RequestTimeout          408 request-timeout
     ├── TooLarge                413 too-large
     ├── UnsupportedMediaType    415 unsupported-media-type
+    ├── LabelUnknown            422 label-unknown
     ├── InvalidInput            422 invalid-input
+    │   ├── BodyUnreadable      422 body-unreadable
+    │   ├── UnknownParameter    422 unknown-parameter
+    │   └── CursorInvalid       422 cursor-invalid
     ├── TooSlow                 503 too-slow
     └── Unavailable             503 unavailable
 
-A docstring is the message's first sentence; `detail` says what happened this time. "No work left" is an answer with a
-reason, not an error.
+The first line of a class's docstring is the title of its problem; `detail` says what happened in this request. "There
+is no work at the moment" is an ordinary response with a reason, not an error.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
+MOST_ERRORS = 20  # fields that one response names
+_LONGEST = 80  # characters of a value that a message repeats
+
 
 @dataclass(frozen=True)
 class FieldError:
-    """What is wrong with one field: a JSON pointer into the body, and what would be right."""
+    """What is wrong with one field: a JSON pointer into the body, or a parameter's name, and what would be right."""
 
     pointer: str
     message: str
 
 
+def shortened(value: object, *, quoted: bool = True) -> str:
+    """A value as messages repeat it: in quotes, and cut where it is long.
+
+    >>> shortened("cat"), shortened("c" * 1000)[-8:], shortened(7, quoted=False)
+    ("'cat'", "cccccc…'", '7')
+    """
+    text = str(value)
+    if len(text) > _LONGEST:
+        text = f"{text[:_LONGEST]}…"
+    return repr(text) if quoted else text
+
+
 class SufficeError(Exception):
-    """Something went wrong."""
+    """The service has made a mistake."""
 
     status: ClassVar[int] = 500
     code: ClassVar[str] = "internal-error"
-    headers: ClassVar[dict[str, str]] = {}  # of the answer, beside those that every problem has
+    headers: ClassVar[dict[str, str]] = {}  # of the response, beside those of every problem
 
     def __init__(self, detail: str, *, errors: tuple[FieldError, ...] = ()) -> None:
         super().__init__(detail)
@@ -112,7 +131,7 @@ class AnswerConflict(SufficeError):
 
 
 class WorkerBlocked(SufficeError):
-    """The worker is blocked."""
+    """The worker is blocked, so the answer is not taken."""
 
     status, code = 409, "worker-blocked"
 
@@ -130,32 +149,38 @@ class BudgetExhausted(SufficeError):
 
 
 class BudgetBelowCommitted(SufficeError):
-    """The budget would not cover what is spent and reserved."""
+    """The budget would be less than what is spent and reserved."""
 
     status, code = 409, "budget-below-committed"
 
 
 class LeaseExpired(SufficeError):
-    """The lease has expired."""
+    """The assignment's time is over."""
 
     status, code = 409, "lease-expired"
 
 
 class AssignmentEnded(SufficeError):
-    """The assignment was answered or given back before."""
+    """The assignment was answered or returned before."""
 
     status, code = 409, "assignment-ended"
 
 
+class NothingToReplay(SufficeError):
+    """The job has no answers that other policies could be compared on."""
+
+    status, code = 409, "nothing-to-replay"
+
+
 class NotAcceptable(SufficeError):
-    """The answer does not come in any form that the Accept header allows."""
+    """The response is not available in a format that the Accept header allows."""
 
     status, code = 406, "not-acceptable"
     headers: ClassVar[dict[str, str]] = {"Vary": "Accept"}
 
 
 class IdempotencyConflict(SufficeError):
-    """The idempotency key belongs to another request."""
+    """The idempotency key was used for another request."""
 
     status, code = 409, "idempotency-conflict"
 
@@ -180,7 +205,7 @@ class UnsupportedMediaType(SufficeError):
 
 
 class InvalidInput(SufficeError):
-    """The request does not fit what the operation takes."""
+    """Some fields of the request are not valid."""
 
     status, code = 422, "invalid-input"
 
@@ -191,13 +216,31 @@ class InvalidInput(SufficeError):
 
     @classmethod
     def of(cls, errors: Sequence[FieldError]) -> "InvalidInput":
-        """At least one field is wrong; the first is told in full.
+        """At least one field is wrong; the detail names the first, `errors` the first 20.
 
         >>> InvalidInput.of([FieldError("#/cost", "Must be more than 0"), FieldError("#/key", "Is missing")]).detail
         '#/cost: Must be more than 0 (and 1 more)'
         """
         first, more = errors[0], f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
-        return cls(f"{first.pointer}: {first.message}{more}", errors=tuple(errors))
+        return cls(f"{first.pointer}: {first.message}{more}", errors=tuple(errors[:MOST_ERRORS]))
+
+
+class BodyUnreadable(InvalidInput):
+    """The body of the request cannot be read as JSON."""
+
+    code = "body-unreadable"
+
+
+class UnknownParameter(InvalidInput):
+    """The operation does not have this query parameter."""
+
+    code = "unknown-parameter"
+
+
+class CursorInvalid(InvalidInput):
+    """The cursor does not come from a page of this list."""
+
+    code = "cursor-invalid"
 
 
 class TooSlow(SufficeError):
@@ -208,7 +251,7 @@ class TooSlow(SufficeError):
 
 
 class Unavailable(SufficeError):
-    """The service cannot reach its database."""
+    """The service cannot reach its database at the moment."""
 
     status, code = 503, "unavailable"
     headers: ClassVar[dict[str, str]] = {"Retry-After": "1"}

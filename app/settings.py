@@ -1,4 +1,4 @@
-"""What the environment decides, with types and units."""
+"""Settings of the service, read from environment variables."""
 
 from pathlib import Path
 from typing import Annotated, Literal
@@ -11,7 +11,7 @@ _SCHEMES = ("postgresql://", "postgres://")
 
 def _is_postgres(url: str) -> str:
     if not url.startswith(_SCHEMES):
-        raise ValueError("must start with postgresql://")
+        raise ValueError("must start with postgresql:// or postgres://")
     return url
 
 
@@ -19,7 +19,7 @@ PostgresUrl = Annotated[str, AfterValidator(_is_postgres)]
 
 
 class Settings(BaseSettings):
-    """Read from the environment: `SUFFICE_...`, and `DATABASE_URL` as everybody names it."""
+    """Read from the environment: variables `SUFFICE_...`, and `DATABASE_URL`."""
 
     model_config = SettingsConfigDict(env_prefix="SUFFICE_", populate_by_name=True, env_ignore_empty=True)
 
@@ -29,7 +29,9 @@ class Settings(BaseSettings):
     data_dir: Path = Path("suffice-data")
     database_url: Annotated[PostgresUrl | None, Field(validation_alias="DATABASE_URL")] = None
     database_connections: Annotated[int, Field(ge=1, le=200)] = 10
-    max_body_bytes: Annotated[int, Field(ge=1024)] = 64 * 1024 * 1024
+    max_body_bytes: Annotated[int, Field(ge=1024)] = 4 * 1024**2
+    max_answers_bytes: Annotated[int, Field(ge=1024)] = 16 * 1024**2
+    max_item_bytes: Annotated[int, Field(ge=1024)] = 64 * 1024**2
     max_import_bytes: Annotated[int, Field(ge=1024)] = 4 * 1024**3
     request_seconds: Annotated[float, Field(gt=0)] = 60.0
     log_level: Literal["debug", "info", "warning", "error"] = "info"

@@ -1,4 +1,4 @@
-"""Which driver carries the hot path? The same small transaction on asyncpg and on psycopg, in one run."""
+"""Compare database drivers: the same small transaction with asyncpg and with psycopg, in one run."""
 
 import asyncio
 import tempfile

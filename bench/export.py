@@ -1,4 +1,4 @@
-"""What does a full export cost? NDJSON, CSV and Parquet of a job over HTTP, beside COPY of the same columns."""
+"""Measure a full export: NDJSON, CSV and Parquet of a job over HTTP, compared with COPY of the same columns."""
 
 import argparse
 import asyncio
@@ -11,8 +11,8 @@ from uuid import UUID, uuid4
 import asyncpg
 from harness.serving import MemoryWatch, the_service
 
-from app.policy.rules import Rules
-from app.store.database import migrate
+from app.policy.job_policy import JobPolicy
+from app.store.connection import migrate
 from app.store.embedded import embedded_postgres
 
 FORMS = {"NDJSON": "application/x-ndjson", "CSV": "text/csv", "Parquet": "application/vnd.apache.parquet"}
@@ -41,7 +41,7 @@ SAME_COLUMNS = """
 async def fill(url: str, items: int) -> UUID:
     connection = await asyncpg.connect(url)
     job = uuid4()
-    await connection.execute(JOB, job, Rules(labels=("cat", "dog")).model_dump_json(), items)
+    await connection.execute(JOB, job, JobPolicy(labels=("cat", "dog")).model_dump_json(), items)
     await connection.execute(ITEMS, job, items)
     await connection.execute("VACUUM ANALYZE")
     await connection.close()

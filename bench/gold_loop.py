@@ -1,16 +1,16 @@
-"""Gold that the crowd makes can confirm itself: how far it does without the guards of `auto_gold`, and with them.
+"""Measure how far gold made by the crowd confirms itself, with and without the guards of `auto_gold`.
 
-300 items, 30 workers. A clique of 40 % comes first and alone, for the first 600 answers. On a quarter of the items all
-of it falls for the same wrong answer (19 times in 20), on the others it is right with .85: with .65 in all. The honest
-come then, together with the clique; they are right with .8 to .95, on all items alike, .875 in the mean. The
-requirement is a posterior of .9, and whatever an answer resolves becomes gold; half of the assignments are gold. Fits
-are half as frequent as by default, which gives the loop time.
+300 items, 30 workers. A clique of 40 % gives the first 600 answers alone. On a quarter of the items all of it gives the
+same wrong answer (19 times in 20), on the others it is right with .85: with .65 in all. Then honest workers arrive too;
+they are right with .8 to .95, on all items alike, .875 in the mean. The requirement is a posterior of .9, and whatever
+an answer resolves becomes gold; half of the assignments are gold. Fits are half as frequent as by default, which gives
+the loop time.
 
-Without the guards, which only the lab can switch off, workers are scored on items that they decided themselves, nobody
-checks what was promoted, and fits take it as known. The same job without gold tells what the clique does by itself: the
-loop is what gold of the crowd's own making adds to that. Printed are means over the seeds as answers come in; a job
-that has ended counts on as it ended. The crowd was found with seeds 1 to 5; others are measured. In the last part the
-clique falls for 15 % of the items. The number of seeds and the first may be given: `gold_loop.py 50 21`.
+Without the guards, which only a simulation can switch off, workers are scored on items that they decided themselves,
+promoted items are not checked, and fits take it as known. The same job without gold shows what the clique does by
+itself: the loop is what gold of the crowd's own making adds to that. Printed are means over the seeds as answers come
+in; a job that has ended counts on as it ended. The crowd was found with seeds 1 to 5; others are measured. In the last
+part the clique falls for 15 % of the items. The number of seeds and the first may be given: `gold_loop.py 50 21`.
 """
 
 import sys
@@ -20,12 +20,12 @@ from itertools import takewhile
 
 import numpy as np
 
-from app.lab.campaign import ALL_GUARDS, Campaign, Guards, visits
-from app.lab.crowd import Crowd, skilled, truths
-from app.lab.curves import of_several_runs
-from app.policy.aggregation.ballots import UNKNOWN
-from app.policy.belief import Array, Facts
-from app.policy.rules import Rules
+from app.experiments.cost_error_curves import mean_of_runs
+from app.policy.core.ballots import UNKNOWN
+from app.policy.core.belief import Array, ItemContext
+from app.policy.job_policy import JobPolicy
+from app.simulation.crowds import Crowd, skilled, truths
+from app.simulation.simulated_job import ALL_GUARDS, Guards, SimulatedJob, visits
 
 SEEDS, FIRST = 8, 11
 ITEMS, WORKERS, CLIQUE, ALONE = 300, 30, 12, 600
@@ -45,7 +45,7 @@ ARMS: dict[str, Guards | str] = {"no gold": NO_GOLD, "guards off": NO_GUARDS, "g
 
 @dataclass(frozen=True)
 class Look:
-    """How a job stands."""
+    """A job at one moment."""
 
     promoted: float  # items that the crowd has made gold
     wrong: float  # of them, those with a wrong label
@@ -62,12 +62,12 @@ def crowd_with_clique(rng: np.random.Generator, lured: float) -> Crowd:
     return Crowd(truths(ITEMS, 2, rng), skilled(rates, 2), grade)
 
 
-def arrivals(campaign: Campaign, rng: np.random.Generator) -> Iterator[int]:
+def arrivals(simulated: SimulatedJob, rng: np.random.Generator) -> Iterator[int]:
     """The clique alone, then everybody."""
-    while campaign.job.given < ALONE and campaign.serve(int(rng.integers(CLIQUE))):
-        yield campaign.job.given
-    for _ in visits(campaign, rng):
-        yield campaign.job.given
+    while simulated.job.answers < ALONE and simulated.serve(int(rng.integers(CLIQUE))):
+        yield simulated.job.answers
+    for _ in visits(simulated, rng):
+        yield simulated.job.answers
 
 
 def run(guards: Guards | str, seed: int, gold: int = 0, lured: float = LURED, until: int = CHECKPOINTS[-1]) -> Array:
@@ -75,25 +75,27 @@ def run(guards: Guards | str, seed: int, gold: int = 0, lured: float = LURED, un
     rng = np.random.default_rng(seed)
     crowd = crowd_with_clique(rng, lured)
     known = np.where(np.arange(ITEMS) < gold, crowd.truth, UNKNOWN)
-    facts = replace(Facts.plain(ITEMS), gold=known) if gold else None
-    rules = Rules.model_validate(RULES | {"seed": seed} | ({"auto_gold": None} if guards == NO_GOLD else {}))
-    campaign = Campaign(rules, crowd, rng, facts=facts, guards=guards if isinstance(guards, Guards) else ALL_GUARDS)
-    asked = takewhile(lambda given: given <= until, arrivals(campaign, rng))
-    seen = [astuple(look(campaign)) for given in asked if given in CHECKPOINTS]
-    last = astuple(look(campaign))
+    context = replace(ItemContext.plain(ITEMS), gold=known) if gold else None
+    policy = JobPolicy.model_validate(RULES | {"seed": seed} | ({"auto_gold": None} if guards == NO_GOLD else {}))
+    simulated = SimulatedJob(
+        policy, crowd, rng, context=context, guards=guards if isinstance(guards, Guards) else ALL_GUARDS
+    )
+    asked = takewhile(lambda given: given <= until, arrivals(simulated, rng))
+    seen = [astuple(look(simulated)) for given in asked if given in CHECKPOINTS]
+    last = astuple(look(simulated))
     return np.array(seen + [last] * (len(CHECKPOINTS) - len(seen)))
 
 
-def look(campaign: Campaign) -> Look:
-    """How the job stands now."""
-    job, promoted = campaign.job, campaign.promoted != UNKNOWN
+def look(simulated: SimulatedJob) -> Look:
+    """The job at this moment."""
+    job, promoted = simulated.job, simulated.promoted != UNKNOWN
     skill = job.engine.model.accuracy(job.skill)
     return Look(
         promoted=float(promoted.sum()),
-        wrong=float((campaign.promoted != campaign.crowd.truth)[promoted].sum()),
+        wrong=float((simulated.promoted != simulated.crowd.truth)[promoted].sum()),
         clique=float(skill[:CLIQUE].mean()),
         honest=float(skill[CLIQUE:].mean()),
-        accuracy=campaign.accuracy(),
+        accuracy=simulated.accuracy(),
     )
 
 
@@ -127,7 +129,7 @@ def compare(found: dict[str, Array]) -> None:
     """How far the ends differ, seed by seed."""
     for field, what in ((3, "skill of the honest"), (4, "accuracy")):
         for name, other in (("guards off", "no gold"), ("guards on", "no gold"), ("guards on", "guards off")):
-            more, give = of_several_runs(found[name][:, -1, field] - found[other][:, -1, field])
+            more, give = mean_of_runs(found[name][:, -1, field] - found[other][:, -1, field])
             print(f"{what} at the end, {name} less {other}: {more:+.3f} ±{give:.3f} ({len(found[name])} seeds)")
 
 

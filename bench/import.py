@@ -1,8 +1,8 @@
-"""How fast many items come in over HTTP, next to Postgres's own COPY of the same finished rows, and what it costs.
+"""Measure how fast items are imported over HTTP, compared with COPY of the same rows by Postgres.
 
 The service runs in a process of its own, as it is deployed. COPY gets prepared rows, in the format that it takes in
-fastest, into the same table, emptied, with the same indexes. During the import somebody else asks for the job's lock
-all the time, as `next` does.
+fastest, into the same table, emptied, with the same indexes. During the import another client asks for the job's
+lock all the time, as `next` does.
 """
 
 import argparse
@@ -16,18 +16,18 @@ import asyncpg
 import httpx
 from harness.serving import MemoryWatch, the_service
 
-from app.store.database import migrate
+from app.store.connection import migrate
 from app.store.embedded import embedded_postgres
 
 COLUMNS = (
     "item_id, key, payload, cost, gold, prior, features, state, votes, evidence, priority, tie_break, wanted, "
-    "in_flight, label, confidence, progress, reason"
+    "open_assignments, label, confidence, progress, reason"
 )
 LOCK = "SELECT FROM job WHERE job_id = $1 FOR NO KEY UPDATE"
 
 
 async def longest_wait(url: str, job: str, done: asyncio.Event) -> float:
-    """The longest that somebody who needs the job's lock waited for it, in seconds."""
+    """The longest wait for the job's lock, in seconds."""
     connection = await asyncpg.connect(url)
     longest = 0.0
     while not done.is_set():

@@ -1,4 +1,4 @@
-"""How long plans take: the whole curve by number of workers (Figure 14: 80 ms at 40), who should answer, a pilot."""
+"""Measure how long plans take: the whole curve by number of workers (Figure 14: 80 ms at 40), fitness, a pilot."""
 
 from collections.abc import Callable
 from time import perf_counter
@@ -7,9 +7,9 @@ import numpy as np
 
 from app.policy.planning.accuracy_cost import MOST_LOSS, accuracy_cost, statuses
 from app.policy.planning.cost_sensitive import Prior
-from app.policy.planning.courses import Expert, chances
-from app.policy.planning.difficulty import Votes, estimated
+from app.policy.planning.difficulty import DifficultyVotes, estimated
 from app.policy.planning.fitness import Market, Model, ways
+from app.policy.planning.stopping_policy import Expert, chances
 
 PRIOR = Prior(6, 2)
 REPEATS = 3
@@ -28,7 +28,7 @@ def milliseconds(work: Callable[[], object]) -> float:
 
 
 def step_by_step(most: int) -> None:
-    """Algorithm 3 as it is printed, but mended: one strategy after the other, down to the loss that asks nobody."""
+    """Algorithm 3 as printed, with a correction: one strategy after another, down to the loss that asks no one."""
     loss = MOST_LOSS
     while (there := statuses(PRIOR, loss, most)).goes_on.any():
         ties = there.answers[there.goes_on] / (there.accuracy - there.right)[there.goes_on]
@@ -49,7 +49,7 @@ def main() -> None:
     rng = np.random.default_rng(0)
     for items, answers in ((100, 10), (1000, 10), (10_000, 30)):
         right = rng.binomial(answers, rng.beta(6, 2, items))
-        votes = Votes.of(np.maximum(right, answers - right), np.minimum(right, answers - right))
+        votes = DifficultyVotes.of(np.maximum(right, answers - right), np.minimum(right, answers - right))
         found = estimated(votes)
         low, high = found.interval
         taken = milliseconds(lambda votes=votes: estimated(votes))

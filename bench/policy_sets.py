@@ -1,10 +1,10 @@
-"""Hold the default policy against the published ones: on public sets and invented crowds, with and without stops.
+"""Compare the default policy with the published ones, on public sets and synthetic crowds, with and without stops.
 
 Accuracies are means of seeds with the half-width of a 95 % interval (Student's t); ties count their share. The last
 line of a table is the paired difference between `information` and the published policy that is best on average over
 the budgets. Seeds see orders of arrival of their own: `--draw` takes others. Names limit it to those public sets or
-invented crowds; `--choose` lets policies pick workers; `--stopping` asks how many labels a job with a requirement
-needs instead; `--known` what the best workers of every item would tell if all skills were known.
+synthetic crowds; `--choose` lets policies pick workers; `--stopping` asks how many labels a job with a requirement
+needs instead; `--known` shows what the best workers of every item would give if all skills were known.
 """
 
 import argparse
@@ -14,14 +14,14 @@ from pathlib import Path
 
 import numpy as np
 
-from app.lab.curves import of_several_runs
-from app.lab.invented import Recipe, Spread, invented
-from app.lab.policies import Workers, rules_of
-from app.lab.recorded import UNKNOWN, Recorded, read_crowd
-from app.lab.replay import replay
+from app.experiments.cost_error_curves import mean_of_runs
 from app.policy.aggregation import ByModel, Majority
-from app.policy.aggregation.ballots import Ballots
-from app.policy.rules import Rules
+from app.policy.core.ballots import Ballots
+from app.policy.job_policy import JobPolicy
+from app.simulation.crowd_generator import Distribution, Recipe, generate_answers
+from app.simulation.named_policies import Workers, policy_of
+from app.simulation.policy_replay import replay
+from app.simulation.recorded_crowd import UNKNOWN, RecordedAnswers, read_crowd
 
 SETS = Path(__file__).resolve().parents[2] / "shared" / "data"
 BUDGETS = (1, 1.5, 2, 3, 4, 5)
@@ -36,8 +36,8 @@ _PLAIN = Recipe(items=300, workers=40, answers_per_item=20)
 INVENTED = {
     "plain": _PLAIN,
     "copiers": replace(_PLAIN, copiers=0.5),
-    "hard-items": replace(_PLAIN, skill=Spread("fixed", 1.0), difficulty=Spread("uniform", 0, 1)),
-    "hard-items-and-workers": replace(_PLAIN, difficulty=Spread("uniform", 0, 1)),
+    "hard-items": replace(_PLAIN, skill=Distribution("fixed", 1.0), difficulty=Distribution("uniform", 0, 1)),
+    "hard-items-and-workers": replace(_PLAIN, difficulty=Distribution("uniform", 0, 1)),
     "drifters": replace(_PLAIN, drifters=0.4),
     "liars": replace(_PLAIN, liars=0.25),
     "spammers": replace(_PLAIN, spammers=0.5),
@@ -46,36 +46,36 @@ INVENTED = {
 }
 
 
-def _sampled(crowd: Recorded) -> Recorded:
+def _sampled(crowd: RecordedAnswers) -> RecordedAnswers:
     """400 of the items with 20 answers or more."""
     many = np.flatnonzero(np.bincount(crowd.item, minlength=len(crowd.items)) >= 20)
     return crowd.only(np.isin(np.arange(len(crowd.items)), np.random.default_rng(0).choice(many, 400, replace=False)))
 
 
-CUTS: dict[str, Callable[[Recorded], Recorded]] = {
+CUTS: dict[str, Callable[[RecordedAnswers], RecordedAnswers]] = {
     "adult2": lambda crowd: crowd.only(crowd.truth != UNKNOWN),
     "millionaire": _sampled,
 }
 NAMES = ("rte", "temp", "d_possent", "bluebirds", "adult2", "weather_amt", "millionaire")
 
 
-def crowd_of(name: str, folder: Path, draw: int) -> Recorded:
-    """An invented crowd, or a public set in a fresh order; of two large ones a part."""
+def crowd_of(name: str, folder: Path, draw: int) -> RecordedAnswers:
+    """An synthetic crowd, or a public set in a fresh order; of two large ones a part."""
     rng = np.random.default_rng(draw)
     if name in INVENTED:
-        return invented(INVENTED[name], rng)
+        return generate_answers(INVENTED[name], rng)
     return CUTS.get(name, lambda whole: whole)(read_crowd(folder / name)).shuffled(rng)
 
 
-def compare(name: str, crowd: Recorded, workers: Workers, seeds: int) -> None:
+def compare(name: str, crowd: RecordedAnswers, workers: Workers, seeds: int) -> None:
     """A line per policy, and what the default policy gains over the best of the others."""
     print(f"{name}, {workers}, {len(crowd.items)} items, {seeds} seeds: accuracy at labels per item", flush=True)
     print(f"{'':18}" + "".join(f"{budget:>16}" for budget in BUDGETS))
     found = {}
-    for policy in ("information", *PUBLISHED[workers]):
-        rules = rules_of(policy, crowd.labels, workers)
-        found[policy] = np.array([each.accuracy for each in replay(crowd, rules, BUDGETS, runs=seeds, workers=workers)])
-        line(policy, found[policy])
+    for kind in ("information", *PUBLISHED[workers]):
+        policy = policy_of(kind, crowd.labels, workers)
+        found[kind] = np.array([each.accuracy for each in replay(crowd, policy, BUDGETS, runs=seeds, workers=workers)])
+        line(kind, found[kind])
     best = max(PUBLISHED[workers], key=lambda policy: found[policy].mean())
     line(f"less {best}"[:18], found["information"] - found[best])
     if name in INVENTED:
@@ -84,12 +84,12 @@ def compare(name: str, crowd: Recorded, workers: Workers, seeds: int) -> None:
 
 
 def line(title: str, figures: np.ndarray) -> None:
-    cells = (f"{mean:.3f} +- {half:.3f}" for mean, half in map(of_several_runs, figures))
+    cells = (f"{mean:.3f} +- {half:.3f}" for mean, half in map(mean_of_runs, figures))
     print(f"{title:18}" + "".join(f"{cell:>16}" for cell in cells), flush=True)
 
 
-def stopping(name: str, crowd: Recorded, workers: Workers, seeds: int) -> None:
-    """How many labels per item each policy needs to know 97 % of what all answers tell, its job's stops in force."""
+def stopping(name: str, crowd: RecordedAnswers, workers: Workers, seeds: int) -> None:
+    """How many labels per item each policy needs to know 97 % of what all answers show, with the stops of its job."""
     items = len(crowd.items)
     sizes = {"items": items, "workers": len(crowd.workers), "classes": len(crowd.labels)}
     ballots = Ballots.of(crowd.item, crowd.worker, crowd.label, **sizes)
@@ -113,16 +113,16 @@ def stopping(name: str, crowd: Recorded, workers: Workers, seeds: int) -> None:
     print(f"information needs of the labels of the best published policy: {', '.join(ratios)}\n")
 
 
-def with_stops(policy: str, crowd: Recorded, workers: Workers) -> Rules:
+def with_stops(policy: str, crowd: RecordedAnswers, workers: Workers) -> JobPolicy:
     """The policy in a job that closes items: by the posterior where it brings no requirement of its own."""
-    rules = rules_of(policy, crowd.labels, workers)
-    usual = Rules(labels=crowd.labels)
+    policy = policy_of(policy, crowd.labels, workers)
+    usual = JobPolicy(labels=crowd.labels)
     stops = {"requirement": usual.requirement, "max_votes_per_label": usual.max_votes_per_label}
-    return rules.model_copy(update=stops) if policy in {"information", "opt-kg"} else rules
+    return policy.model_copy(update=stops) if policy in {"information", "opt-kg"} else policy
 
 
-def known(name: str, crowd: Recorded) -> None:
-    """What those tell who are right most often, the same number for every item, by the odds of their true accuracy.
+def known(name: str, crowd: RecordedAnswers) -> None:
+    """What the workers give who are right most often, equally many per item, by the odds of their true accuracy.
 
     Of a worker's accuracy the item in question is left out.
     """
@@ -161,7 +161,7 @@ def main() -> None:
         "--draw",
         type=int,
         default=1,
-        help="which invented crowds, and which orders of arrival where whoever comes is asked",
+        help="which synthetic crowds, and which orders of arrival with --workers pull",
     )
     parser.add_argument("--choose", action="store_true")
     parser.add_argument("--stopping", action="store_true")

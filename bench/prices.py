@@ -1,7 +1,7 @@
-"""What it saves to mix a language model, a crowd and an expert, each at its price: money per item at equal accuracy.
+"""Measure what a mix of a language model, a crowd and an expert saves: money per item at equal accuracy.
 
-One model at 0.001 is right with .85, 40 workers at 0.05 with .6 to .9, one expert at 2.00 with .97. Nobody's skill is
-known beforehand. All rules are the defaults, but for `worker_choice: pair`, which buys the pair of item and worker with
+One model at 0.001 is right with .85, 40 workers at 0.05 with .6 to .9, one expert at 2.00 with .97. No skill is
+known in advance. All rules are the defaults, but for `worker_choice: pair`, which buys the pair of item and worker with
 the best value per cost, and for the posterior that is asked for, which varies so that accuracies can be compared. Each
 source errs independently; in the second part a fifth of the items is hard, and model and crowd hardly know those.
 """
@@ -11,15 +11,14 @@ from dataclasses import astuple, dataclass
 
 import numpy as np
 
-from app.lab.campaign import Campaign, choices
-from app.lab.crowd import Crowd, skilled, truths
-from app.lab.curves import Curve, of_resampled_runs, of_several_runs, saving
-from app.lab.streams import Outcome, outcome
-from app.policy.belief import Array, IntArray
+from app.experiments.cost_error_curves import CostErrorCurve, bootstrap_of_runs, mean_of_runs, saving
+from app.experiments.gold_streams import StreamOutcome, outcome
+from app.policy.core.belief import NOBODY, Array, IntArray
+from app.policy.job_policy import JobPolicy
 from app.policy.requirements import Posterior
-from app.policy.rules import Rules
-from app.policy.shares import NOBODY
 from app.policy.worker_choice import Pair
+from app.simulation.crowds import Crowd, skilled, truths
+from app.simulation.simulated_job import SimulatedJob, choices
 
 SEEDS, ITEMS = range(1, 11), 300
 POSTERIORS = (0.85, 0.9, 0.95)
@@ -33,7 +32,7 @@ ON_HARD_ITEMS = 0.55  # how often model and crowd are right there
 class Bill:
     """What a job came to."""
 
-    outcome: Outcome
+    outcome: StreamOutcome
     answers: dict[str, int]  # by source
     given_up: IntArray  # items
     crowd: Crowd
@@ -61,53 +60,57 @@ def run(
     rng = np.random.default_rng(seed)
     habits, source = sources(names, rng, model, hard=hard > 0)
     crowd = Crowd(truths(items, 2, rng), habits, (rng.random(items) < hard).astype(np.int64))
-    rules = Rules(
+    policy = JobPolicy(
         labels=("no", "yes"),
         requirement=Posterior(min_probability=posterior),
         worker_choice=Pair(),
         max_labels=max_labels,
         seed=seed,
     )
-    campaign = Campaign(rules, crowd, rng, price=np.array([PRICES[name] for name in source]))
-    for _ in choices(campaign):
+    simulated = SimulatedJob(policy, crowd, rng, price=np.array([PRICES[name] for name in source]))
+    for _ in choices(simulated):
         pass
-    job = campaign.job
+    job = simulated.job
     answers = {name: sum(len(job.answered[w]) for w, of in enumerate(source) if of == name) for name in names}
     return Bill(outcome(job, crowd), answers, np.flatnonzero(job.label == NOBODY), crowd)
 
 
-def then_expert(bill: Bill, seed: int) -> Outcome:
+def then_expert(bill: Bill, seed: int) -> StreamOutcome:
     """What comes of it if the expert, the last of the crowd, gets the items that were given up, in a second job."""
     crowd, given_up = bill.crowd, bill.given_up
     said = crowd.answers(given_up, np.full(len(given_up), crowd.workers - 1), np.random.default_rng(seed))
     share, guessed = len(given_up) / crowd.items, len(given_up) / crowd.items / 2
     wrong = float((said != crowd.truth[given_up]).mean()) * share if len(given_up) else 0.0
-    return Outcome(bill.outcome.cost + share * PRICES["expert"], bill.outcome.error - guessed + wrong)
+    return StreamOutcome(bill.outcome.cost + share * PRICES["expert"], bill.outcome.error - guessed + wrong)
 
 
-def one_label(name: str, seed: int, items: int = ITEMS) -> Outcome:
-    """The model or the expert alone: nobody gets an item twice, and a second expert could only agree or tie."""
+def one_label(name: str, seed: int, items: int = ITEMS) -> StreamOutcome:
+    """The model or the expert alone: no worker gets an item twice, and a second expert could only agree or tie."""
     rng = np.random.default_rng(seed)
     crowd = Crowd(truths(items, 2, rng), skilled([RATES[name]], 2))
     said = crowd.answers(np.arange(items), np.zeros(items, dtype=np.int64), rng)
-    return Outcome(PRICES[name], float((said != crowd.truth).mean()))
+    return StreamOutcome(PRICES[name], float((said != crowd.truth).mean()))
 
 
-def saved(mix: Sequence[Sequence[Outcome]], alone: Sequence[Sequence[Outcome]]) -> tuple[float, float, float]:
+def saved(
+    mix: Sequence[Sequence[StreamOutcome]], alone: Sequence[Sequence[StreamOutcome]]
+) -> tuple[float, float, float]:
     """By what share the mix is cheaper at equal error, and its 95 % interval; of each, a row of seeds per posterior."""
     both = [np.array([[astuple(each) for each in row] for row in rows]) for rows in (mix, alone)]
 
     def less(chosen: IntArray) -> float:
-        curves = (Curve.of([Outcome(*each) for each in outcomes[:, chosen].mean(axis=1)]) for outcomes in both)
+        curves = (
+            CostErrorCurve.of([StreamOutcome(*each) for each in outcomes[:, chosen].mean(axis=1)]) for outcomes in both
+        )
         return float(saving(*curves).mean())
 
-    return of_resampled_runs(less, len(SEEDS))
+    return bootstrap_of_runs(less, len(SEEDS))
 
 
-def show(name: str, posterior: object, outcomes: Sequence[Outcome], asked: str = "") -> None:
+def show(name: str, posterior: object, outcomes: Sequence[StreamOutcome], asked: str = "") -> None:
     """A line of the table: means over the seeds with their intervals."""
-    right, give = of_several_runs([1 - each.error for each in outcomes])
-    cost, take = of_several_runs([each.cost for each in outcomes])
+    right, give = mean_of_runs([1 - each.error for each in outcomes])
+    cost, take = mean_of_runs([each.cost for each in outcomes])
     print(f"{name:34} {posterior!s:>9} {right:8.3f} ±{give:.3f} {cost:9.3f} ±{take:.3f}  {asked}", flush=True)
 
 

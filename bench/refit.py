@@ -1,4 +1,4 @@
-"""Does anybody notice while a million answers are fitted anew?
+"""Measure how requests slow down while a million answers are refitted.
 
 A job gets its answers straight through SQL, then a crowd asks and answers over HTTP: first by itself, then while the
 job is refitted. The figures are ratios of the two, and what SQL says of answers afterwards.
@@ -17,7 +17,7 @@ import httpx
 from harness.load import Measured, drive, request
 from harness.serving import Server, the_service
 
-from app.store.database import migrate
+from app.store.connection import migrate
 from app.store.embedded import embedded_postgres
 
 CONNECTIONS = 16
@@ -63,9 +63,9 @@ class Crowd:
         leased = drive(self.service.port, asks, CONNECTIONS)
         given = [json.loads(body)["assignments"][0] for body in leased.bodies]
         answers = [self._request("answers", {"assignment": one["id"], "label": "cat"}) for one in given]
-        told = drive(self.service.port, answers, CONNECTIONS)
-        self.answered += len(told.latencies) - told.refused
-        return leased, told
+        sent = drive(self.service.port, answers, CONNECTIONS)
+        self.answered += len(sent.latencies) - sent.refused
+        return leased, sent
 
     def _request(self, name: str, body: dict[str, object]) -> bytes:
         return request(self.service.port, f"/v1/jobs/{self.job}/{name}", json.dumps(body).encode())

@@ -1,4 +1,4 @@
-"""How soon each policy knows the truth of recorded crowds, and how fast that is found out.
+"""Measure how accurate each policy is on recorded crowds, and how long a replay takes.
 
 Ties and unknown items count one half between two labels. The goals for the default policy are ours; those for opt-kg
 with chosen workers are near the figures of Chen et al. (ICML 2013, section 5): 92.25 % at four labels per item of RTE.
@@ -9,9 +9,9 @@ import sys
 from pathlib import Path
 from time import perf_counter
 
-from app.lab.policies import NAMES, rules_of
-from app.lab.recorded import read_crowd
-from app.lab.replay import replay
+from app.simulation.named_policies import NAMES, policy_of
+from app.simulation.policy_replay import replay
+from app.simulation.recorded_crowd import read_crowd
 
 SETS = Path(__file__).resolve().parents[2] / "shared" / "data"
 RUNS, BUDGETS = 10, (1, 2, 3, 4, 5)
@@ -42,7 +42,7 @@ def measure(folder: Path, workers: str) -> None:
     print(f"{'':18}" + "".join(f"{budget:>14}" for budget in BUDGETS) + "   seeds/s")
     for name in NAMES:
         start = perf_counter()
-        found = replay(crowd, rules_of(name, crowd.labels, workers), BUDGETS, runs=RUNS, workers=workers)
+        found = replay(crowd, policy_of(name, crowd.labels, workers), BUDGETS, runs=RUNS, workers=workers)
         cells = [f"{each.accuracy.mean():8.3f} ({each.accuracy.std(ddof=1):.3f})"[1:] for each in found]
         print(f"{name:18}" + "".join(f"{cell:>14}" for cell in cells) + f"{RUNS / (perf_counter() - start):10.2f}")
     print(f"{'goal, information':18}" + "".join(f"{goals.get(budget, ''):>14}" for budget in BUDGETS))

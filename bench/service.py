@@ -15,15 +15,15 @@ import httpx
 from harness.load import Measured, drive, request
 from harness.serving import Server, serving, the_service
 
-from app.store.database import migrate
+from app.store.connection import migrate
 from app.store.embedded import embedded_postgres
 
 CONNECTIONS = 64
 REQUESTS = 3000  # a round; as many labels as a thousand items need when all agree
 IDLE = """
 from fastapi import FastAPI
-from app.api.answer_schemas import AnswerOut, AnswersOut, OneOrManyAnswers
-from app.api.work_schemas import NextIn, NextOut
+from app.api.work.schemas import AnswerOut, AnswersOut, OneOrManyAnswers
+from app.api.work.schemas import NextIn, NextOut
 
 app = FastAPI()
 NEXT = {next!r}

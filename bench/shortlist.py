@@ -1,10 +1,10 @@
-"""What is lost if only the first S items of the queue, which is in the order for a newcomer, are ranked for the worker.
+"""Measure what is lost if only the first S items of the queue are ranked by the worker's own skill.
 
-A job runs as the service would run it: workers come by chance, twenty at a time, and each gets an item from the head
-of the queue, the one with the highest priority by the worker's own skill. From one label per item on, it is measured of
-some of them what the best of the first S is worth, relative to the best of all open items that the worker has not
-answered, as long as there are more of these than the longest list. In the recorded crowd a worker is then asked about
-an item whose answer is recorded.
+The queue has the order for a new worker. A job runs as in the service: workers arrive at random, twenty at a time, and
+each gets an item from the head of the queue, the one with the highest priority by the worker's own skill. From one
+label per item on, it is measured of some of them what the best of the first S is worth, relative to the best of all
+open items that the worker has not answered, as long as there are more of these than the longest list. In the recorded
+crowd a worker is then asked about an item whose answer is recorded.
 """
 
 import sys
@@ -15,12 +15,12 @@ from time import perf_counter
 
 import numpy as np
 
-from app.lab.crowd import Crowd, constant, guessers, liars, polynomial_rates, skilled, truths
-from app.lab.job import Job
-from app.lab.recorded import Recorded, read_crowd
-from app.policy.belief import Array, Facts, IntArray
+from app.policy.core.belief import Array, IntArray, ItemContext
 from app.policy.engine import Engine
-from app.policy.rules import Rules
+from app.policy.job_policy import JobPolicy
+from app.simulation.crowds import Crowd, constant, guessers, liars, polynomial_rates, skilled, truths
+from app.simulation.memory_job import MemoryJob
+from app.simulation.recorded_crowd import RecordedAnswers, read_crowd
 
 SETS = Path(__file__).resolve().parents[2] / "shared" / "data"
 LENGTHS = (1, 4, 8, 16, 32, 64)
@@ -40,7 +40,7 @@ class Visitors:
     answers: Callable[[IntArray, IntArray], IntArray]
 
 
-def invented(rng: np.random.Generator) -> Visitors:
+def synthetic(rng: np.random.Generator) -> Visitors:
     """Mostly skilled workers (the density of rates rises from .5 to 1), and a tenth each of the other sorts."""
     others = WORKERS // 10
     rates = polynomial_rates(WORKERS - 3 * others, 1, rng)
@@ -55,7 +55,7 @@ def invented(rng: np.random.Generator) -> Visitors:
     )
 
 
-def of_the_past(crowd: Recorded) -> Visitors:
+def of_the_past(crowd: RecordedAnswers) -> Visitors:
     """Workers who can only say again what they have said."""
     can = np.zeros((len(crowd.workers), len(crowd.items)), dtype=bool)
     can[crowd.worker, crowd.item] = True
@@ -69,7 +69,7 @@ def of_the_past(crowd: Recorded) -> Visitors:
     )
 
 
-def losses(job: Job, worker: int) -> Array:
+def losses(job: MemoryJob, worker: int) -> Array:
     """What is lost at each length, relative to the best of all, shape (lengths,)."""
     items = job.shortlist(job.open_to(worker), len(job.open))
     value = job.value(items, np.full(len(items), worker))
@@ -78,7 +78,7 @@ def losses(job: Job, worker: int) -> Array:
     return (best - found) / best if best > 0 else np.zeros(len(LENGTHS))
 
 
-def serve(job: Job, visitors: Visitors, workers: IntArray) -> None:
+def serve(job: MemoryJob, visitors: Visitors, workers: IntArray) -> None:
     """Everyone gets one item from the head of the queue, and no two the same."""
     heads = [job.shortlist(visitors.may_answer(worker, job.open_to(worker)), HEAD) for worker in workers]
     item, worker = np.concatenate(heads), workers.repeat([len(head) for head in heads])
@@ -92,9 +92,9 @@ def serve(job: Job, visitors: Visitors, workers: IntArray) -> None:
     job.take(item, worker, visitors.answers(item, worker))
 
 
-def begin(visitors: Visitors, allocation: str, model: str) -> Job:
+def begin(visitors: Visitors, allocation: str, model: str) -> MemoryJob:
     """A job without answers."""
-    rules = Rules.model_validate(
+    policy = JobPolicy.model_validate(
         {
             "labels": visitors.labels,
             "requirement": {"kind": "posterior", "min_probability": 0.95},
@@ -103,10 +103,10 @@ def begin(visitors: Visitors, allocation: str, model: str) -> Job:
             "max_labels": 10,
         }
     )
-    return Job(Engine(rules), Facts.plain(visitors.items), visitors.workers)
+    return MemoryJob(Engine(policy), ItemContext.plain(visitors.items), visitors.workers)
 
 
-def measure(job: Job, visitors: Visitors, rng: np.random.Generator) -> Array:
+def measure(job: MemoryJob, visitors: Visitors, rng: np.random.Generator) -> Array:
     """The losses of visits in the course of a job, shape (visits, lengths)."""
     seen = []
     while job.open.sum() > LENGTHS[-1] and job.spent < LABELS_PER_ITEM * visitors.items:
@@ -118,7 +118,7 @@ def measure(job: Job, visitors: Visitors, rng: np.random.Generator) -> Array:
     return np.array(seen)
 
 
-def time_to_rank(job: Job) -> Array:
+def time_to_rank(job: MemoryJob) -> Array:
     """How long the ranking of a list takes, relative to the shortest, shape (lengths,)."""
     taken = []
     for length in LENGTHS:
@@ -133,7 +133,7 @@ def main() -> None:
     folder = (Path(sys.argv[1]) if len(sys.argv) > 1 else SETS) / "rte"
     rng = np.random.default_rng(1)
     recorded = {"rte": of_the_past(read_crowd(folder))} if folder.exists() else {}
-    crowds = recorded | {"synthetic": invented(rng)}
+    crowds = recorded | {"synthetic": synthetic(rng)}
     print(f"{'crowd':10} {'model':10} {'allocation':12} {'S =':>22}" + "".join(f"{length:>8}" for length in LENGTHS))
     for name, visitors in crowds.items():
         for model in MODELS:

@@ -1,11 +1,11 @@
-"""What guessers cost: labels per item of a crowd of which 30 % guess, against the honest crowd at equal error.
+"""Measure what guessers cost: labels per item with 30 % guessers, against an honest crowd at equal error.
 
-The honest are right with .65 to .95, evenly spread, and whoever comes is served, but where `pair` chooses. All rules
-are the defaults but for what is named, and the honest crowd gets the same rules. Every answer counts as cost, those of
-guessers and those that were taken out again included. The honest crowd is measured at three posteriors, so that its
-cost at the same error is known; costs and errors are means over the seeds before they are compared, and the interval is
-that of resampled seeds. To find a guesser takes so many answers whatever the size of the job, so the share falls as
-jobs grow. Items, workers, seeds, the first seed and the settings can be named:
+The honest are right with .65 to .95, evenly spread, and workers arrive at random, except where `pair` chooses. All
+rules are the defaults but for what is named, and the honest crowd gets the same rules. Every answer counts as cost,
+those of guessers and those that were taken out again included. The honest crowd is measured at three posteriors, so
+that its cost at the same error is known; costs and errors are means over the seeds before they are compared, and the
+interval is that of resampled seeds. The answers needed to find a guesser do not depend on the size of the job, so the
+share falls as jobs grow. Items, workers, seeds, the first seed and the settings can be named:
 
     python bench/spammers.py 2000 20 6 131 "on"
 """
@@ -16,14 +16,13 @@ from typing import Any
 
 import numpy as np
 
-from app.lab.campaign import Campaign, choices, visits
-from app.lab.crowd import Crowd, guessers, skilled, truths
-from app.lab.curves import Curve, of_resampled_runs
-from app.lab.streams import Outcome
-from app.policy.aggregation.ballots import UNKNOWN
-from app.policy.belief import Facts, IntArray
-from app.policy.rules import Rules
-from app.policy.shares import NOBODY
+from app.experiments.cost_error_curves import CostErrorCurve, bootstrap_of_runs
+from app.experiments.gold_streams import StreamOutcome
+from app.policy.core.ballots import UNKNOWN
+from app.policy.core.belief import NOBODY, IntArray, ItemContext
+from app.policy.job_policy import JobPolicy
+from app.simulation.crowds import Crowd, guessers, skilled, truths
+from app.simulation.simulated_job import SimulatedJob, choices, visits
 
 ITEMS, WORKERS, SEEDS = 660, 20, 3
 SHARE = 0.3
@@ -36,7 +35,7 @@ HONEST = [{"requirement": {"kind": "posterior", "min_probability": each}} for ea
 class Setting:
     """What differs from the defaults."""
 
-    rules: dict[str, Any] = field(default_factory=dict)
+    policy: dict[str, Any] = field(default_factory=dict)
     gold: int = 0  # items beside the others whose label the requester knows
 
 
@@ -54,7 +53,7 @@ SETTINGS = {
 
 @dataclass(frozen=True)
 class Found:
-    outcome: Outcome  # per item that is not gold
+    outcome: StreamOutcome  # per item that is not gold
     guesses: float  # answers of guessers per item
     blocked: tuple[int, int]  # honest, guessers
 
@@ -67,67 +66,67 @@ def run(setting: Setting, seed: int, share: float = SHARE, items: int = ITEMS, w
     crowd = Crowd(
         truths(items + setting.gold, 2, rng), np.concatenate([skilled(rates, 2), guessers(workers - honest, 2)])
     )
-    rules = Rules.model_validate({"labels": ("no", "yes"), "seed": seed, **setting.rules})
+    policy = JobPolicy.model_validate({"labels": ("no", "yes"), "seed": seed, **setting.policy})
     gold = np.where(np.arange(crowd.items) < items, UNKNOWN, crowd.truth)
-    facts = replace(Facts.plain(crowd.items), gold=gold) if setting.gold else None
-    campaign = Campaign(rules, crowd, rng, facts=facts)
-    for _ in choices(campaign) if rules.worker_choice.chooses else visits(campaign, rng):
+    context = replace(ItemContext.plain(crowd.items), gold=gold) if setting.gold else None
+    simulated = SimulatedJob(policy, crowd, rng, context=context)
+    for _ in choices(simulated) if policy.worker_choice.chooses else visits(simulated, rng):
         pass
-    job = campaign.job
+    job = simulated.job
     label, truth = job.label[:items], crowd.truth[:items]
     error = float(np.where(label == NOBODY, 0.5, label != truth).mean())
     return Found(
-        outcome=Outcome(job.spent / items, error),
+        outcome=StreamOutcome(job.spent / items, error),
         guesses=sum(len(answered) for answered in job.answered[honest:]) / items,
-        blocked=(int(campaign.blocked[:honest].sum()), int(campaign.blocked[honest:].sum())),
+        blocked=(int(simulated.blocked[:honest].sum()), int(simulated.blocked[honest:].sum())),
     )
 
 
-def honest_runs(setting: Setting, seed: int, items: int = ITEMS, workers: int = WORKERS) -> list[Outcome]:
-    """Labels and error of a crowd in which nobody guesses, under the same rules, a posterior at a time."""
-    same = [Setting(setting.rules | each, setting.gold) for each in HONEST]
+def honest_runs(setting: Setting, seed: int, items: int = ITEMS, workers: int = WORKERS) -> list[StreamOutcome]:
+    """Labels and error of a crowd without guessers, under the same rules, a posterior at a time."""
+    same = [Setting(setting.policy | each, setting.gold) for each in HONEST]
     return [run(each, seed, 0.0, items, workers).outcome for each in same]
 
 
-def dearer(found: list[Found], honest: list[list[Outcome]]) -> tuple[float, float, float]:
-    """By what share guessers make it dearer at the same error, and its 95 % interval."""
+def extra_cost(found: list[Found], honest: list[list[StreamOutcome]]) -> tuple[float, float, float]:
+    """The extra cost of guessers at equal error, as a share, and its 95 % interval."""
     guessed = np.array([astuple(each.outcome) for each in found])  # (seeds, 2)
     clean = np.array([[astuple(each) for each in run] for run in honest])  # (seeds, posteriors, 2)
 
     def more(chosen: IntArray) -> float:
         cost, error = guessed[chosen].mean(axis=0)
-        curve = Curve.of([Outcome(*each) for each in clean[chosen].mean(axis=0)])
+        curve = CostErrorCurve.of([StreamOutcome(*each) for each in clean[chosen].mean(axis=0)])
         return float(cost / curve.cost_at([error])[0] - 1)
 
-    return of_resampled_runs(more, len(found))
+    return bootstrap_of_runs(more, len(found))
 
 
 def main() -> None:
-    """Print a line per setting: means over the seeds, and how much dearer it is with a 95 % interval."""
+    """Print a line per setting: means over the seeds, and the extra cost with its 95 % interval."""
     names = [each for each in sys.argv[1:] if each in SETTINGS] or list(SETTINGS)
     given = [int(each) for each in sys.argv[1:] if each not in SETTINGS]
     items, workers, runs, first = given + [ITEMS, WORKERS, SEEDS, 11][len(given) :]
     seeds = range(first, first + runs)
     print(f"{items} items, {workers} workers, {SHARE:.0%} of them guess, {runs} seeds; goal: +{CLAIM:.0%} at most")
     print(
-        f"{'':35} {'error':>7} {'labels':>7} {'of guessers':>12} {'blocked: honest':>16} {'guessers':>9} {'dearer':>12}"
+        f"{'':35} {'error':>7} {'labels':>7} {'of guessers':>12} {'blocked: honest':>16} {'guessers':>9} {'extra':>12}"
     )
     for name in names:
         found = [run(SETTINGS[name], seed, items=items, workers=workers) for seed in seeds]
         honest = [honest_runs(SETTINGS[name], seed, items, workers) for seed in seeds]
-        more, low, high = dearer(found, honest)
+        more, low, high = extra_cost(found, honest)
         show(name, found, f"{more:+.0%} ({low:+.0%} to {high:+.0%})")
-    for name, share in (("anonymous, ratio 4, nobody guesses", 0.0), ("anonymous, ratio 4", SHARE)):
+    for name, share in (("anonymous, ratio 4, no guessers", 0.0), ("anonymous, ratio 4", SHARE)):
         show(name, [run(Setting(ANONYMOUS), seeds[0], share, items, workers)], "one seed")
 
 
-def show(name: str, found: list[Found], dearer_by: str = "") -> None:
+def show(name: str, found: list[Found], extra: str = "") -> None:
     """A line of the table."""
     error, cost = (np.mean([getattr(each.outcome, what) for each in found]) for what in ("error", "cost"))
     honest, guessing = np.mean([each.blocked for each in found], axis=0)
     guesses = np.mean([each.guesses for each in found])
     counts = f"{error:7.3f} {cost:7.2f} {guesses:12.2f} {honest:16.1f} {guessing:9.1f}"
-    print(f"{name:35} {counts} {dearer_by:>12}", flush=True)
+    print(f"{name:35} {counts} {extra:>12}", flush=True)
 
 
 if __name__ == "__main__":

@@ -1,9 +1,9 @@
-"""How much a split of the budget by price saves: CrowdBudget and a split by worth, against equal numbers for all.
+"""Measure what a split of the budget by price saves: CrowdBudget and a split by value, against equal numbers.
 
 Tran-Thanh et al. (AAMAS 2013, section 5) report up to 40 % less error than equal numbers of answers. Their items have
-four prices, 0.2, 0.5, 0.7 and 1, the harder the dearer; how hard, and the noise that they add to the answers, "which
-decreases with redundancy", they do not say. Here both are stated: a profile is how often workers are right at each
-price, and noise is the share of guesses among the j-th answers to an item. Each price has 25 items, in turns; one
+four prices, 0.2, 0.5, 0.7 and 1, the harder the more expensive; how hard, and the noise that they add to the answers,
+"which decreases with redundancy", they do not say. Here both are stated: a profile is how often workers are right at
+each price, and noise is the share of guesses among the j-th answers to an item. Each price has 25 items, in turns; one
 answer for all costs 60. All errors are exact, with an even coin for ties. The split by worth knows the profile, but not
 the noise.
 """
@@ -37,19 +37,19 @@ class Profile:
         return [Group(*each) for each in zip(PRICES, (1,) * 4, self.accuracy, strict=True)] * PER_PRICE
 
     def errors(self, answers: Sequence[int]) -> float:
-        """How many of the items will be wrong that get so many answers each, in the order of `items`."""
+        """The expected number of wrong items, with this many answers each, in the order of `items`."""
         tables = [error_table(accuracy, self.noise, max(answers)) for accuracy in self.accuracy]
         return float(sum(tables[at % 4][n] for at, n in enumerate(answers)))
 
 
 PROFILES = (
     Profile("equally hard", (0.75, 0.75, 0.75, 0.75)),
-    Profile("dear ones harder", (0.9, 0.8, 0.7, 0.6)),
-    Profile("dear ones next to hopeless", (0.85, 0.7, 0.55, 0.51)),
+    Profile("expensive ones harder", (0.9, 0.8, 0.7, 0.6)),
+    Profile("expensive ones nearly hopeless", (0.85, 0.7, 0.55, 0.51)),
     Profile("all easy, as galaxies that 80 % agree on", (0.95, 0.9, 0.85, 0.8)),
     Profile("cheap ones harder", (0.6, 0.7, 0.8, 0.9)),
     Profile("equally hard, noise .8^j", (0.75, 0.75, 0.75, 0.75), 0.8),
-    Profile("dear ones harder, noise .8^j", (0.9, 0.8, 0.7, 0.6), 0.8),
+    Profile("expensive ones harder, noise .8^j", (0.9, 0.8, 0.7, 0.6), 0.8),
     Profile("all easy, noise .8^j", (0.95, 0.9, 0.85, 0.8), 0.8),
 )
 

@@ -1,4 +1,4 @@
-"""What it saves to ask the workers with the best record: cost per HIT against random workers, at equal error.
+"""Measure what asking the workers with the best record saves: cost per HIT against random workers, at equal error.
 
 The simulation of Abraham et al. (SIGIR 2016, section 7): 1,000 workers, 5,000 binary HITs one after the other, the
 unweighted margin rule. The paper shows its quality distribution only as a drawing (Figure 7, a polynomial). Here the
@@ -8,8 +8,8 @@ about that of the groups of Table 1. Another power may be given on the command l
 
 import sys
 
-from app.lab.curves import Curve, saving
-from app.lab.experiments.ucb import CLAIM, CONSTANTS, EPSILONS, HITS, WORKERS, crowd_of, run
+from app.experiments.cost_error_curves import CostErrorCurve, saving
+from app.experiments.how_many_workers_figure_8 import CLAIM, CONSTANTS, EPSILONS, HITS, WORKERS, crowd_of, run
 
 
 def main() -> None:
@@ -21,7 +21,7 @@ def main() -> None:
         pairs = [(run(crowd, c, epsilon, ucb=False), run(crowd, c, epsilon, ucb=True)) for c in CONSTANTS]
         for c, (anyone, best) in zip(CONSTANTS, pairs, strict=True):
             print(f"{epsilon:8} {c:5} {anyone.cost:13.2f} {anyone.error:7.4f} {best.cost:10.2f} {best.error:7.4f}")
-        anyones, bests = (Curve.of(outcomes) for outcomes in zip(*pairs, strict=True))
+        anyones, bests = (CostErrorCurve.of(outcomes) for outcomes in zip(*pairs, strict=True))
         saved = saving(bests, anyones)
         print(
             f"epsilon {epsilon}: ucb costs {saved.mean():.0%} less at equal error, "

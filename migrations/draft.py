@@ -6,7 +6,7 @@ from pathlib import Path
 
 from alembic import command
 
-from app.store.database import alembic_config, migrate
+from app.store.connection import alembic_config, migrate
 from app.store.embedded import embedded_postgres
 
 with tempfile.TemporaryDirectory() as folder, embedded_postgres(Path(folder)) as url:

@@ -5,7 +5,7 @@ import asyncio
 from alembic import context
 from sqlalchemy import Connection, text
 
-from app.store.database import create_engine
+from app.store.connection import create_engine
 from app.store.tables import metadata
 
 _LOCK = 7_183_504_211  # any fixed number: whoever migrates holds this advisory lock

@@ -1,29 +1,68 @@
-"""What is shipped: a lock that pip understands, containers that need no secret in a file."""
+"""What is shipped: a wheel that works where the source is not, and containers that need no secret in a file."""
 
-import re
-import tomllib
+import asyncio
+import os
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
 
+import pytest
 import yaml
 
-
-def test_the_locks_pin_everything_with_hashes_and_name_no_host(project):
-    for name in ("requirements.txt", "requirements-dev.txt"):
-        lock = (project / name).read_text()
-        requirements = re.findall(r"^([a-z][\w.-]*)(.*)$", lock, flags=re.MULTILINE | re.IGNORECASE)
-        assert len(requirements) > 20
-        assert all(rest.startswith(("==", "[")) for _, rest in requirements)
-        assert lock.count("--hash=sha256:") >= len(requirements)
-        assert "://" not in lock
-        assert "-url" not in lock
+from tests.databases import create_database
 
 
-def test_the_lock_holds_what_the_project_asks_for(project):
-    asked = tomllib.loads((project / "pyproject.toml").read_text())["project"]
-    pinned = {line.split("==")[0] for line in (project / "requirements.txt").read_text().splitlines() if "==" in line}
-    names = {re.match(r"[\w-]+", requirement)[0] for requirement in asked["dependencies"]}
-    assert names <= pinned
-    assert asked["scripts"] == {"suffice": "app.cli:main"}
-    assert asked["requires-python"] == ">=3.11"
+@pytest.fixture(scope="module")
+def wheel(project: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The wheel that `pip install .` would build, built by the same backend without a network."""
+    folder = tmp_path_factory.mktemp("wheel")
+    command = [sys.executable, "-m", "hatchling", "build", "--target", "wheel", "--directory", str(folder)]
+    subprocess.run(command, cwd=project, check=True, capture_output=True, timeout=120)
+    [built] = folder.glob("*.whl")
+    return built
+
+
+@pytest.fixture(scope="module")
+def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with nothing but the wheel's content and its commands."""
+    folder = tmp_path_factory.mktemp("installed")
+    command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index", "--target", str(folder)]
+    subprocess.run([*command, str(wheel)], check=True, capture_output=True, timeout=120)
+    return folder
+
+
+def run_installed(installed: Path, *command: str) -> str:
+    """Run a command that finds the installed wheel before the source; the dependencies are those of this process."""
+    environment = os.environ | {"PYTHONPATH": str(installed)}
+    done = subprocess.run(
+        command, cwd=installed, env=environment, check=False, capture_output=True, text=True, timeout=120
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_the_wheel_holds_all_modules_and_nothing_else(project, wheel):
+    """Every module of app and migrations, the marker of type information, and no test, bench or document."""
+    with zipfile.ZipFile(wheel) as archive:
+        shipped = {name for name in archive.namelist() if ".dist-info/" not in name}
+    modules = {
+        str(path.relative_to(project)) for folder in ("app", "migrations") for path in (project / folder).rglob("*.py")
+    }
+    assert modules <= shipped
+    assert "app/py.typed" in shipped
+    assert {name.split("/")[0] for name in shipped} == {"app", "migrations"}
+
+
+def test_the_installed_command_starts(installed):
+    assert "serve" in run_installed(installed, str(installed / "bin" / "suffice"), "--help")
+
+
+def test_the_installed_package_brings_its_migrations(installed, database_url):
+    """A new database gets its tables from the wheel alone."""
+    url = asyncio.run(create_database(database_url, "from_the_wheel"))
+    program = f"import app.store.connection as c; c.migrate({url!r}); print(c.__file__)"
+    assert Path(run_installed(installed, sys.executable, "-c", program).strip()).is_relative_to(installed)
 
 
 def test_compose_has_both_services_with_healthchecks_and_no_secret(project):

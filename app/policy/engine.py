@@ -1,235 +1,329 @@
-"""Compose a job's rules into decisions: what the service, the simulator and the replay all call."""
+"""Compose a job's policy into decisions: what the service, the simulations and the replay all call."""
 
-from dataclasses import dataclass
-from functools import cached_property
-from typing import NamedTuple
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from app.domain import Reason, Verdict
-from app.policy.allocation import Circumstances, Information
-from app.policy.belief import Array, Belief, Facts, IntArray, Mask, State
-from app.policy.chance import scramble
-from app.policy.completeness import progress
-from app.policy.prospect import Prospect
-from app.policy.rounding import significant
-from app.policy.rules import Rules
-from app.policy.shares import NOBODY, Index
-from app.policy.worker_choice import TRIAL_LIFT, relative_worth
-from app.policy.workers import WorkerModel
+from app.policy.allocation import Information, JobContext
+from app.policy.allocation.base import significant
+from app.policy.core.belief import NOBODY, Array, Belief, Index, IntArray, ItemContext, Mask, State
+from app.policy.core.decision import Decision, Reason, Verdict
+from app.policy.core.lookahead import Lookahead
+from app.policy.core.policy import Uses
+from app.policy.core.randomness import scramble
+from app.policy.job_policy import JobPolicy
+from app.policy.requirements import Count, Requirement
+from app.policy.requirements.base import progress
+from app.policy.worker_choice.pair import TRIAL_LIFT
+from app.policy.worker_choice.relative_information import relative_information
+from app.policy.worker_models import WorkerModel
 
 _DOUBT = 0.5  # over sqrt(answers), of an accuracy: one standard error of a coin
-_FAR = 1e12  # apart are begun and fresh items where begun ones come first, whatever they cost
+_MOST_REMEMBERED = 1000  # different kinds of items
 
 
 @dataclass(frozen=True)
 class Judgement:
-    """What the rules say of many items; row i of every array is item i."""
+    """What the policy says of many items; row i of every array is item i."""
 
     belief: Belief
     winner: Index  # (items,) the label of an item that is good enough; -1 where there is none
-    closed: Mask  # (items,) no more answers are wanted, with a winner or without
-    priority: Array  # (items,) what one more label is worth
-    wanted: Array  # (items,) how many answers may be out at once; 0 for an item that is not open
+    closed: Mask  # (items,) no more answers are needed, with a winner or without
+    tier: IntArray  # (items,) items of a lower tier are asked first, whatever their priority
+    priority: Array  # (items,) the value of one more answer per cost: the order within a tier
+    max_open_assignments: Array  # (items,) how many answers may be out at once; 0 for an item that is not open
     progress: Array  # (items,) expected completeness, 0..1
+    confidence: Array  # (items,) how likely the leading label is the right one
 
-    @cached_property
-    def confidence(self) -> Array:
-        """How likely the leading label of each item is the right one, shape (items,)."""
-        return np.where(self.belief.facts.known, 1.0, self.belief.certainty)
+    def row(self, item: int) -> "Judgement":
+        """The judgement of one item alone."""
+        one = slice(item, item + 1)
+        belief = self.belief
+        return Judgement(
+            belief=Belief(
+                votes=belief.votes[one],
+                weights=belief.weights[one],
+                squares=belief.squares[one],
+                alpha=belief.alpha[one],
+                context=belief.context.rows(one),
+                probability=None if belief.probability is None else belief.probability[one],
+                clear=None if belief.clear is None else belief.clear[one],
+            ),
+            winner=self.winner[one],
+            closed=self.closed[one],
+            tier=self.tier[one],
+            priority=self.priority[one],
+            max_open_assignments=self.max_open_assignments[one],
+            progress=self.progress[one],
+            confidence=self.confidence[one],
+        )
 
 
 class Ending(NamedTuple):
-    """Which items are done with, shape (items,) each."""
+    """Which items are finished, shape (items,) each."""
 
     satisfied: Mask  # the requirement is met
-    closed: Mask  # no more answers are wanted
+    closed: Mask  # no more answers are needed
     winner: Index  # the label of an item that is good enough; -1 where there is none
-    room: Array  # how many more labels the limits allow
+    room: Array  # how many more answers the limits allow
+
+
+class RememberedDecisions:
+    """What was decided about items that are alike: bounded, and safe to share between threads."""
+
+    def __init__(self) -> None:
+        self._known: dict[object, Any] = {}
+
+    def find(self, kinds: list[tuple[Any, ...]]) -> dict[object, Any]:
+        """What is known of these kinds. A copy: another thread may forget everything in the meantime."""
+        return {kind: known for kind in kinds if (known := self._known.get(kind)) is not None}
+
+    def add(self, found: dict[object, Any]) -> None:
+        """Remember these, and forget all others where they become too many."""
+        if len(self._known) + len(found) > _MOST_REMEMBERED:
+            self._known = {}
+        if len(found) <= _MOST_REMEMBERED:
+            self._known.update(found)
 
 
 @dataclass(frozen=True)
 class Engine:
-    """Pure decisions for one job: the same answers and the same rules give the same numbers."""
+    """Pure decisions for one job configuration: the same answers and the same policy give the same numbers.
 
-    rules: Rules
+    What follows from the configuration alone is computed once, when the engine is built.
+    """
+
+    policy: JobPolicy
     budget: float | None = None
     inverse_costs: float = 1.0
     stage: int = 0  # of the worker model: which of several it acts as
+    model: WorkerModel = field(init=False, repr=False, compare=False)  # the worker model in force
+    uses: Uses = field(init=False, repr=False, compare=False)  # what decisions depend on beside votes
+    by_votes_alone: bool = field(init=False, repr=False, compare=False)  # equal votes get equal decisions
+    requirement: Requirement = field(init=False, repr=False, compare=False)  # with the minimum number of labels
+    knows_workers: bool = field(init=False, repr=False, compare=False)  # the model keeps a skill per worker
+    tells_workers_apart: bool = field(init=False, repr=False, compare=False)  # the value of an answer depends on whose
+    remembered: RememberedDecisions = field(init=False, repr=False, compare=False, default_factory=RememberedDecisions)
+    _job_context: JobContext = field(init=False, repr=False, compare=False)
+    _begun_first: bool = field(init=False, repr=False, compare=False)
+    _has_trial: bool = field(init=False, repr=False, compare=False)
 
-    @cached_property
-    def model(self) -> WorkerModel:
-        """The worker model in force."""
-        return self.rules.worker_model.acting(self.stage, len(self.rules.labels))
+    def __post_init__(self) -> None:
+        policy = self.policy
+        requirement = policy.effective_requirement
+        model = policy.worker_model.stages(len(policy.labels)).model(self.stage)
+        knows_workers = model.newcomer(len(policy.labels)).size > 0
+        picks = policy.worker_choice.compares_offers
+        computed = {
+            "model": model,
+            "uses": policy.uses,
+            "by_votes_alone": policy.by_votes_alone,
+            "requirement": requirement,
+            "knows_workers": knows_workers,
+            "tells_workers_apart": knows_workers and Uses.WORKER in policy.allocation.uses,
+            "_job_context": JobContext(requirement, self.budget, self.inverse_costs, picks),
+            "_has_trial": policy.worker_choice.has_trial,
+            "_begun_first": policy.spammers is not None and policy.spammers.finish_first,
+        }
+        for name, value in computed.items():
+            object.__setattr__(self, name, value)
 
-    def initial(self, facts: Facts) -> State:
-        """The state of each item of `facts` before any answer."""
-        return self.model.start(facts, len(self.rules.labels))
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Send the configuration to another process, not what follows from it."""
+        return Engine, (self.policy, self.budget, self.inverse_costs, self.stage)
+
+    def initial(self, context: ItemContext) -> State:
+        """The state of each item of `context` before any answer."""
+        return self.model.start(context, len(self.policy.labels))
 
     def newcomer(self) -> Array:
         """The skill of a worker who has not answered yet, shape (parameters,)."""
-        return self.model.newcomer(len(self.rules.labels))
+        return self.model.newcomer(len(self.policy.labels))
 
-    def learn(self, state: State, facts: Facts, skill: Array, label: npt.NDArray[np.intp]) -> tuple[State, Array]:
+    def learn(
+        self, state: State, context: ItemContext, skill: Array, label: npt.NDArray[np.intp]
+    ) -> tuple[State, Array]:
         """State and skill after the worker with skill[i] has answered item i with label[i]."""
-        return self.model.learn(state, facts, skill, label)
+        return self.model.learn(state, context, skill, label)
 
-    def prospect(self, state: State, facts: Facts, skill: Array | None = None) -> Prospect:
-        """The items as they are and as they would be, should a worker of that skill, or a newcomer, answer next."""
-        return Prospect.of(self.model, state, facts, skill)
+    def lookahead(self, state: State, context: ItemContext, skill: Array | None = None) -> Lookahead:
+        """The items now, and after one more answer of a worker of that skill, or of a newcomer."""
+        return Lookahead.of(self.model, state, context, skill)
 
-    def judge(self, state: State, facts: Facts) -> Judgement:
+    def judge(self, state: State, context: ItemContext) -> Judgement:
         """Decide about many items at once."""
-        prospect = self.prospect(state, facts)
-        belief, known = prospect.now, facts.known
+        lookahead = self.lookahead(state, context)
+        belief, known = lookahead.now, context.known
         ending = self.ending(belief)
-        wanted = np.minimum(self.shortfall(prospect), ending.room)
-        so_far = np.minimum(progress(prospect, self.rules.bar), belief.total > 0)
+        max_open_assignments = np.minimum(self.shortfall(lookahead), ending.room)
+        so_far = np.minimum(progress(lookahead, self.requirement), belief.total > 0)
+        priority = self.priority(lookahead)
         return Judgement(
             belief=belief,
             winner=ending.winner,
             closed=ending.closed,
-            priority=self.priority(prospect),
-            wanted=np.where(ending.closed, 0.0, wanted),
+            tier=self.tier(priority, belief.total),
+            priority=priority,
+            max_open_assignments=np.where(ending.closed, 0.0, max_open_assignments),
             progress=np.where(ending.satisfied | known, 1.0, so_far),
+            confidence=np.where(known, 1.0, belief.certainty),
         )
 
     def ending(self, belief: Belief) -> Ending:
-        """Which items are done with, by their answers or because their label was known."""
-        bar, room, facts = self.rules.bar, self._room(belief), belief.facts
-        satisfied = bar.satisfied(belief) & (belief.total >= self.rules.min_labels)
-        closed = satisfied | (room <= 0) | bar.not_worth_asking(belief) | facts.known
-        winner = np.where(satisfied, bar.winner(belief), NOBODY)
-        if facts.gold is not None:
-            winner = np.where(facts.known, facts.gold, winner)
+        """Which items are finished, by their answers or because their label was known."""
+        requirement, room, context = self.requirement, self._room(belief), belief.context
+        satisfied = requirement.satisfied(belief) & (belief.total >= self.policy.min_labels)
+        closed = satisfied | (room <= 0) | requirement.not_worth_asking(belief) | context.known
+        winner = np.where(satisfied, requirement.winner(belief), NOBODY)
+        if context.gold is not None:
+            winner = np.where(context.known, context.gold, winner)
         return Ending(satisfied, closed, winner, room)
 
-    def shortfall(self, prospect: Prospect) -> Array:
-        """The fewest further labels that could satisfy the job's requirement, shape (items,), whatever its limits."""
-        return np.maximum(self.rules.bar.shortfall(prospect), self.rules.min_labels - prospect.now.total)
+    def shortfall(self, lookahead: Lookahead) -> Array:
+        """The fewest further answers that could satisfy the job's requirement, shape (items,), whatever its limits."""
+        return np.maximum(self.requirement.shortfall(lookahead), self.policy.min_labels - lookahead.now.total)
 
-    def priority(self, prospect: Prospect) -> Array:
-        """What one more label from the prospect's worker is worth, shape (items,)."""
-        worth = self.rules.allocation.priority(prospect, self._circumstances)
-        return significant(self._placed(worth, prospect.facts, prospect.now.total))
+    def priority(self, lookahead: Lookahead) -> Array:
+        """The value of one more answer of the lookahead's worker, per cost of the item; shape (items,).
 
-    def worth_alone(self, worth: Array, facts: Facts, answers: Array) -> Array:
-        """What an answer is worth by itself, of what `priority` made of it for items that are asked first."""
-        return worth / np.where(worth > 0, self._placed(np.ones_like(worth), facts, answers), 1.0)
-
-    def on_trial(self, facts: Facts, answers: Array) -> Mask | None:
-        """Which items with so many answers are asked first, to tell workers apart, shape (items,); None: none."""
-        return self.rules.worker_choice.on_trial(facts, answers, self._circumstances.paid_for(facts))
-
-    @cached_property
-    def _circumstances(self) -> Circumstances:
-        picks = self.rules.worker_choice.compares_offers
-        return Circumstances(self.rules.bar, self.budget, self.inverse_costs, picks)
-
-    def _placed(self, worth: Array, facts: Facts, answers: Array) -> Array:
-        """What comes first, by how many answers items have, is lifted above the others; shape (items,)."""
-        trial = self.on_trial(facts, answers)
+        An answer on a trial item is valued `TRIAL_LIFT` times as high: such items come first, but not at any price.
+        """
+        value = self.policy.allocation.priority(lookahead, self._job_context)
+        trial = self.on_trial(lookahead.context, lookahead.now.total)
         if trial is not None:
-            worth = np.where(trial & (worth > 0), TRIAL_LIFT * worth, worth)
-        if self.rules.spammers is not None and self.rules.spammers.finish_first:
-            worth = _begun_first(worth, answers > 0)
-        return worth
+            value = np.where(trial & (value > 0), TRIAL_LIFT * value, value)
+        return significant(value)
 
-    @cached_property
-    def tells_workers_apart(self) -> bool:
-        """What an answer is worth can hang on whose it is."""
-        return self.model.tells_workers_apart and self.rules.allocation.heeds_worker
+    def tier(self, value: Array, answers: Array) -> IntArray:
+        """The tier of items with this priority and this many answers, shape (items,): 0 is asked first.
 
-    def worth(self, state: State, facts: Facts, skill: Array) -> Array:
-        """What an answer of the worker with skill[i] on item i is worth per cost, shape (items,)."""
-        return self.priority(self.prospect(state, facts, skill))
+        Without `finish_first` there is one tier. With it, begun items come before fresh ones; an item whose next answer
+        has no value waits behind those whose next answer has some. Allocations that only rank items have no positive
+        value at all: then begun items come before fresh ones in tiers 2 and 3.
+        """
+        if not self._begun_first:
+            return np.zeros(value.shape, dtype=np.int64)
+        return np.asarray(2 * (value <= 0) + (answers <= 0), dtype=np.int64)
 
-    def worths(self, state: State, facts: Facts, skills: Array) -> Array:
-        """The same for workers of each of these skills, (workers, parameters), shape (items, workers)."""
+    def on_trial(self, context: ItemContext, answers: Array) -> Mask | None:
+        """Which items with this many answers are on trial, shape (items,); None: none."""
+        if not self._has_trial:
+            return None
+        return self.policy.worker_choice.on_trial(context, answers, self._job_context.paid_for(context))
+
+    def value_for(self, state: State, context: ItemContext, skill: Array) -> Array:
+        """The value per cost of an answer of the worker with skill[i] on item i, shape (items,)."""
+        return self.priority(self.lookahead(state, context, skill))
+
+    def values_for(self, state: State, context: ItemContext, skills: Array) -> Array:
+        """The same for workers of each of these skills, (workers, parameters); shape (items, workers)."""
         items, workers = len(state.votes), len(skills)
         each = np.repeat(np.arange(items), workers)
-        every_pair = State(state.votes[each], state.evidence[each])
-        return self.worth(every_pair, facts.rows(each), np.tile(skills, (items, 1))).reshape(items, workers)
+        every_pair = State(state.votes[each], state.model_state[each])
+        return self.value_for(every_pair, context.rows(each), np.tile(skills, (items, 1))).reshape(items, workers)
 
-    def worth_of_workers(self, skill: Array, price: Array, answers: Array | IntArray) -> Array:
-        """What an answer of each worker may tell of a fresh item for its price, by `relative_worth`; (*, workers)."""
+    def information_of_workers(self, skill: Array, price: Array, answers: Array | IntArray) -> Array:
+        """The `relative_information` of one more answer of each worker on a fresh item; shape (*, workers)."""
         every = skill.reshape(-1, skill.shape[-1])
-        facts = Facts.plain(len(every))
-        fresh = self.initial(facts)
-        told, better, worse = (
-            Information().value(self.prospect(fresh, facts, each), self._circumstances).reshape(skill.shape[:-1])
+        context = ItemContext.plain(len(every))
+        fresh = self.initial(context)
+        expected, better, worse = (
+            Information().value(self.lookahead(fresh, context, each), self._job_context).reshape(skill.shape[:-1])
             for each in (every, *(self.model.optimistic(every, doubt) for doubt in (_DOUBT, -_DOUBT)))
         )
-        return relative_worth(np.maximum(better, worse), told, price, answers)
+        return relative_information(np.maximum(better, worse), expected, price, answers)
 
-    def turned_away(self, skill: Array, price: Array, answers: Array | IntArray) -> Mask:
-        """Who is not wanted any more, of workers of so many answers with the skills of a fit, shape (*, workers)."""
-        choice = self.rules.worker_choice
-        if not (choice.turns_away and self.model.tells_workers_apart):
+    def low_information(self, skill: Array, price: Array, answers: Array | IntArray) -> Mask:
+        """Which workers get no new work, by the skills of a fit and how many answers they gave; shape (*, workers)."""
+        choice = self.policy.worker_choice
+        if not (choice.marks_low_information and self.knows_workers):
             return np.zeros(skill.shape[:-1], dtype=bool)
-        return choice.turned_away(self.worth_of_workers(skill, price, answers), answers)
+        return choice.low_information(self.information_of_workers(skill, price, answers), answers)
+
+    def accuracies(self, skills: list[Array]) -> list[float] | list[None]:
+        """How often workers of these skills are right; None where the worker model does not say."""
+        if not skills or np.isnan(self.model.interval(self.newcomer()[None, :])).any():
+            return [None] * len(skills)
+        found: list[float] = self.model.accuracy(np.array(skills)).tolist()
+        return found
 
     def verdict(self, judgement: Judgement, item: int) -> Verdict:
         """The judgement of one item in words."""
         belief = judgement.belief
-        if belief.facts.known[item]:
-            return Verdict.stop(int(judgement.winner[item]), Reason("gold", "the right label was known from the start"))
-        reason = self.rules.bar.reason(belief, item)
+        label = int(judgement.winner[item])
+        if belief.context.known[item]:
+            reason = Reason("gold", "The true label of this item was known from the start.")
+            return Verdict(Decision.STOP, reason, label)
+        reason = self.requirement.reason(belief, item)
         if not judgement.closed[item]:
-            return Verdict.go_on(reason)
-        if judgement.winner[item] != NOBODY:
-            return Verdict.stop(int(judgement.winner[item]), reason)
-        return Verdict.give_up(self._why_given_up(belief, item, reason))
+            satisfied = bool(self.requirement.satisfied(belief)[item])  # by the item's prior, before the first answer
+            unmet = Count(labels=self.policy.min_labels).reason(belief, item) if satisfied else reason
+            return Verdict(Decision.CONTINUE, unmet)
+        if label != NOBODY:
+            return Verdict(Decision.STOP, reason, label)
+        return Verdict(Decision.GIVE_UP, self._why_given_up(belief, item, reason))
 
-    def explain(self, standing: Reason, wanted: int, *, on_trial: bool = False, second_opinion: bool = False) -> Reason:
-        """Why an item that stands like this, and wants this many more answers, is worth asking about."""
-        answers = "answer" if wanted == 1 else "answers"
-        why = "one of a few items that are asked first, so that workers can be told apart" if on_trial else ""
+    def explain(
+        self, decision: Reason, max_open_assignments: int, *, on_trial: bool = False, second_opinion: bool = False
+    ) -> Reason:
+        """Why an item with this decision, which may get this many more answers, is the one to ask about."""
+        why = "This item has the highest priority of those open to this worker."
+        if on_trial:
+            why = "This is one of a few items that are asked first, to learn how good the workers are."
         if second_opinion:
-            why = "a second opinion, of somebody drawn by lot who is less trusted so far"
+            why = "This is a second opinion by a worker drawn at random who is less trusted so far."
+        answers = "answer" if max_open_assignments == 1 else "answers"
         return Reason(
-            self.rules.allocation.kind,
-            f"{why or 'the highest priority of what is open to this worker'}: {standing.message}; "
-            f"{wanted} more {answers} could settle it",
+            self.policy.allocation.kind,
+            f"{why} {decision.message} {max_open_assignments} more {answers} could finish it.",
         )
 
     def tie_breaks(self, numbers: IntArray) -> IntArray:
-        """A fixed random number per item, from the job's seed: between equal priorities the smallest goes first."""
-        return (scramble(self.rules.seed, numbers) >> np.uint64(1)).astype(np.int64)
+        """A fixed random number per item, from the job's seed: among equal priorities the smallest goes first."""
+        return (scramble(self.policy.seed, numbers) >> np.uint64(1)).astype(np.int64)
 
     def _room(self, belief: Belief) -> Array:
-        """How many more labels the limits allow, shape (items,)."""
+        """How many more answers the limits allow, shape (items,)."""
         room = np.full(len(belief.votes), np.inf)
-        if self.rules.max_labels is not None:
-            room = np.minimum(room, self.rules.max_labels - belief.total)
-        if self.rules.max_votes_per_label is not None:
-            room = np.minimum(room, self.rules.max_votes_per_label - belief.votes.max(axis=1))
+        if self.policy.max_labels is not None:
+            room = np.minimum(room, self.policy.max_labels - belief.total)
+        if self.policy.max_votes_per_label is not None:
+            room = np.minimum(room, self.policy.max_votes_per_label - belief.votes.max(axis=1))
         return room
 
     def _why_given_up(self, belief: Belief, item: int, unmet: Reason) -> Reason:
-        if self.rules.bar.not_worth_asking(belief)[item]:
+        if self.requirement.not_worth_asking(belief)[item]:
             return unmet
-        if self.rules.bar.satisfied(belief)[item]:
-            return Reason("tie", f"{unmet.message}, but no label is ahead of the others")
-        votes, limit = belief.votes[item], self.rules.max_labels
+        if self.requirement.satisfied(belief)[item]:
+            return Reason("tie", f"{unmet.message} No label is ahead of the others.")
+        votes, limit = belief.votes[item], self.policy.max_labels
         if limit is not None and votes.sum() >= limit:
-            return Reason("max-labels", f"{votes.sum():g} labels are the most that an item may get; {unmet.message}")
+            return Reason(
+                "max-labels", f"{unmet.message} The item has {votes.sum():g} labels, the most that the job allows."
+            )
         return Reason(
             "max-votes-per-label",
-            f"{votes.max():g} votes are the most that one label may get; {unmet.message}",
+            f"{unmet.message} One label has {votes.max():g} votes, the most that the job allows.",
         )
 
 
-def _begun_first(worth: Array, begun: Mask) -> Array:
-    """What is begun comes before what is fresh, each in the order that it had, shape (items,).
+def stays_closed(
+    was_open: npt.ArrayLike, was_resolved: npt.ArrayLike, is_resolved: npt.ArrayLike, *, corrects: bool
+) -> Mask:
+    """Which items keep the decision that they have, whatever is judged of them now; shape (items,).
 
-    By a factor where an answer has a price, so that workers can still be compared by what theirs is worth per cost;
-    where worth is no gain but a place in a line, and so not positive, fresh items go to its end. Only a begun item
-    of which another answer would teach nothing at all, as `kg` may find, waits behind fresh ones.
+    An open item takes what was judged. A closed one keeps its decision. Where a fit or a recount `corrects` labels, a
+    resolved item may change to another label that is good enough, but it never opens again and is never given up.
 
-    >>> _begun_first(np.array([0.2, 0.1, 0.0, -3.0]), np.array([False, True, False, True])).tolist()
-    [0.2, 100000000000.0, -1000000000000.0, -3.0]
+    >>> was_open, was_resolved = np.array([True, False, False, False]), np.array([False, True, True, False])
+    >>> stays_closed(was_open, was_resolved, np.array([True, True, False, True]), corrects=True).tolist()
+    [False, False, True, True]
+    >>> stays_closed(was_open, was_resolved, np.array([True, True, False, True]), corrects=False).tolist()
+    [False, True, True, True]
     """
-    gain = worth > 0
-    return np.where(begun, np.where(gain, _FAR * worth, worth), np.where(gain, worth, worth - _FAR))
+    takes: Mask = np.asarray(was_open, dtype=bool)
+    if corrects:
+        takes = takes | np.logical_and(was_resolved, is_resolved)
+    return np.asarray(np.logical_not(takes))

@@ -2,51 +2,13 @@
 
 import json
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
-from datetime import datetime
-from decimal import Decimal
-from typing import Any, NamedTuple
 from uuid import UUID
 
 from asyncpg import Record
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from app.domain.answer import Answer, AnswerRecord, CountedVote
 from app.store.driver import columns_of, fetch
-
-
-class Given(NamedTuple):
-    """The columns of `page_of_answers`; a record of the driver is read by position, for a million are."""
-
-    answer_id: int
-    item: str
-    worker: str | None
-    label: int
-    counts: bool
-    answered_at: datetime
-
-
-class Vote(NamedTuple):
-    """An answer that counts, as far as arithmetic goes."""
-
-    item_id: int
-    worker: str | None
-    label: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
-    answer_id: int
-    item_id: int
-    worker: str | None
-    assignment_id: int | None
-    label: int
-    cost: Decimal
-    late: bool
-    counted: bool
-    verdict: dict[str, Any]
-    answered_at: datetime
-    withheld: bool = False  # its worker is blocked, and the vote removed
-
 
 _NAMES = ("answer_id", "item_id", "worker", "assignment_id", "label", "cost", "late", "counted", "answered_at")
 _COLUMNS = ", ".join(f"a.{name}" for name in (*_NAMES, "verdict", "withheld"))
@@ -100,27 +62,27 @@ async def answers_on_items(connection: AsyncConnection, job_id: UUID, item_ids: 
 
 async def page_of_answers(
     connection: AsyncConnection, job_id: UUID, *, after: int, until: int, most: int
-) -> list[Given]:
-    """Answers in the order of commit, from behind `after` to `until`."""
+) -> list[AnswerRecord]:
+    """Answers in the order of commit, those after the number `after` and up to `until`."""
     rows = await fetch(connection, _PAGE.format(most=int(most)), job_id, after, until)
-    return [Given(*row) for row in rows]
+    return [AnswerRecord(*row) for row in rows]
 
 
-async def votes_since(connection: AsyncConnection, job_id: UUID, after: int) -> tuple[list[Vote], int]:
-    """The votes behind the answer number `after`, in the order of commit, and the number of the last answer."""
+async def votes_since(connection: AsyncConnection, job_id: UUID, after: int) -> tuple[list[CountedVote], int]:
+    """The votes after the answer number `after`, in the order of commit, and the number of the last answer."""
     rows = await fetch(connection, _SINCE, job_id, after)
     return [_vote(row) for row in rows if row["votes"]], rows[-1]["answer_id"] if rows else after
 
 
 async def votes_on_items_since(
     connection: AsyncConnection, job_id: UUID, item_ids: Collection[int], after: int
-) -> list[Vote]:
+) -> list[CountedVote]:
     """The same, on these items."""
     return [_vote(row) for row in await fetch(connection, _ON_ITEMS_SINCE, job_id, list(item_ids), after)]
 
 
-def _vote(row: Record) -> Vote:
-    return Vote(row["item_id"], row["worker"], row["label"])
+def _vote(row: Record) -> CountedVote:
+    return CountedVote(row["item_id"], row["worker"], row["label"])
 
 
 def _answer(row: Record) -> Answer:

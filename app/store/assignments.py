@@ -1,44 +1,20 @@
-"""Assignments: leases of items to workers, one row per item and worker."""
+"""Assignments: one row per item and worker."""
 
 import json
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
-from typing import Any
 from uuid import UUID
 
 from asyncpg import Record
 from sqlalchemy import func, literal_column, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.domain import AssignmentState
+from app.domain.assignment import Assignment, AssignmentState, HeldAssignment
 from app.store.driver import columns_of, fetch
 from app.store.tables import assignment
 
 _LIVE = assignment.c.state == literal_column("'live'")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Lease:
-    assignment_id: int
-    item_id: int
-    worker: str | None
-    state: AssignmentState
-    cost: Decimal
-    leased_at: datetime
-    expires_at: datetime
-    why: dict[str, Any]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HeldLease:
-    """A live lease with what its worker needs to see."""
-
-    lease: Lease
-    key: str
-    payload: Any
-
 
 _COLUMNS = "a.assignment_id, a.item_id, a.worker, a.state, a.cost, a.leased_at, a.expires_at, a.why"
 _HELD = f"""
@@ -74,53 +50,56 @@ _CHANGE = """
 _EXPIRE = """
     UPDATE assignment SET state = 'expired' WHERE job_id = $1 AND state = 'live' AND expires_at <= $2
     RETURNING item_id, cost"""
-
 _RELEASE_OF = """
     UPDATE assignment SET state = 'released' WHERE job_id = $1 AND state = 'live' AND worker = ANY ($2::text[])
     RETURNING item_id, cost"""
 
 
-async def live_leases_of(
+async def live_assignments_of(
     connection: AsyncConnection, job_id: UUID, workers: Collection[str]
-) -> dict[str, list[HeldLease]]:
+) -> dict[str, list[HeldAssignment]]:
     """What each of these workers holds, oldest first."""
-    found: dict[str, list[HeldLease]] = {}
+    found: dict[str, list[HeldAssignment]] = {}
     if workers:
         for row in await fetch(connection, _HELD_BY, job_id, list(workers)):
-            found.setdefault(row["worker"], []).append(_held_lease(row))
+            found.setdefault(row["worker"], []).append(_held_assignment(row))
     return found
 
 
-async def leases_with_items(
+async def assignments_with_items(
     connection: AsyncConnection, job_id: UUID, numbers: Collection[int]
-) -> dict[int, HeldLease]:
+) -> dict[int, HeldAssignment]:
     rows = await fetch(connection, _HELD_UNDER, job_id, list(numbers))
-    return {row["assignment_id"]: _held_lease(row) for row in rows}
+    return {row["assignment_id"]: _held_assignment(row) for row in rows}
 
 
-async def leases_by_number(connection: AsyncConnection, job_id: UUID, numbers: Collection[int]) -> list[Lease]:
-    return [_lease(row) for row in await fetch(connection, _BY_NUMBER, job_id, list(numbers))]
+async def assignments_by_number(
+    connection: AsyncConnection, job_id: UUID, numbers: Collection[int]
+) -> list[Assignment]:
+    return [_assignment(row) for row in await fetch(connection, _BY_NUMBER, job_id, list(numbers))]
 
 
-async def leases_by_pair(connection: AsyncConnection, job_id: UUID, pairs: Collection[tuple[int, str]]) -> list[Lease]:
-    """Leases of these items to these workers."""
+async def assignments_by_pair(
+    connection: AsyncConnection, job_id: UUID, pairs: Collection[tuple[int, str]]
+) -> list[Assignment]:
+    """The assignments of these items to these workers."""
     items, workers = [item_id for item_id, _ in pairs], [worker for _, worker in pairs]
-    return [_lease(row) for row in await fetch(connection, _BY_PAIR, job_id, items, workers)]
+    return [_assignment(row) for row in await fetch(connection, _BY_PAIR, job_id, items, workers)]
 
 
-async def save_leases(
-    connection: AsyncConnection, job_id: UUID, leases: Sequence[Lease]
+async def save_assignments(
+    connection: AsyncConnection, job_id: UUID, assignments: Sequence[Assignment]
 ) -> dict[tuple[int, str | None], int]:
-    """Insert leases, or renew those that expired; gives the assignment number that stands for an item and a worker."""
+    """Insert assignments, or renew those that ended; returns the number of the assignment of each item and worker."""
     names = ("assignment_id", "item_id", "worker", "state", "cost", "leased_at", "expires_at")
-    why = [json.dumps(lease.why) for lease in leases]
-    rows = await fetch(connection, _SAVE, job_id, *columns_of(leases, *names), why)
+    why = [json.dumps(assignment.why) for assignment in assignments]
+    rows = await fetch(connection, _SAVE, job_id, *columns_of(assignments, *names), why)
     return {(row["item_id"], row["worker"]): row["assignment_id"] for row in rows}
 
 
-async def save_changes(connection: AsyncConnection, job_id: UUID, leases: Sequence[Lease]) -> None:
-    """Write back the state and the end of leases."""
-    await fetch(connection, _CHANGE, job_id, *columns_of(leases, "assignment_id", "state", "expires_at"))
+async def save_changes(connection: AsyncConnection, job_id: UUID, assignments: Sequence[Assignment]) -> None:
+    """Write the state and the expiry of assignments."""
+    await fetch(connection, _CHANGE, job_id, *columns_of(assignments, "assignment_id", "state", "expires_at"))
 
 
 async def mark_answered(connection: AsyncConnection, job_id: UUID, numbers: Collection[int]) -> None:
@@ -128,15 +107,15 @@ async def mark_answered(connection: AsyncConnection, job_id: UUID, numbers: Coll
         await fetch(connection, _ANSWERED, job_id, list(numbers))
 
 
-async def expire_leases(connection: AsyncConnection, job_id: UUID, now: datetime) -> list[tuple[int, Decimal]]:
-    """End the leases whose time is over; gives the item and the money that each returns."""
+async def expire_assignments(connection: AsyncConnection, job_id: UUID, now: datetime) -> list[tuple[int, Decimal]]:
+    """End the assignments whose lease has expired; returns the item and the money of each."""
     return [(row["item_id"], row["cost"]) for row in await fetch(connection, _EXPIRE, job_id, now)]
 
 
-async def release_leases_of(
+async def release_assignments_of(
     connection: AsyncConnection, job_id: UUID, workers: Collection[str]
 ) -> list[tuple[int, Decimal]]:
-    """End what these workers hold; gives the item and the money that each lease returns."""
+    """End what these workers hold; returns the item and the money of each assignment."""
     return [(row["item_id"], row["cost"]) for row in await fetch(connection, _RELEASE_OF, job_id, list(workers))]
 
 
@@ -146,12 +125,12 @@ async def next_expiry(connection: AsyncConnection, job_id: UUID) -> datetime | N
     return expiry
 
 
-async def jobs_with_expired_leases(connection: AsyncConnection, now: datetime) -> list[UUID]:
+async def jobs_with_expired_assignments(connection: AsyncConnection, now: datetime) -> list[UUID]:
     query = select(assignment.c.job_id).where(_LIVE, assignment.c.expires_at <= now).distinct()
     return list(await connection.scalars(query))
 
 
-async def page_of_leases(
+async def page_of_assignments(
     connection: AsyncConnection,
     job_id: UUID,
     *,
@@ -159,13 +138,13 @@ async def page_of_leases(
     worker: str | None,
     after: int,
     most: int,
-) -> list[HeldLease]:
-    """Assignments in the order in which they were first given, from behind `after`."""
-    return [_held_lease(row) for row in await fetch(connection, _HELD_PAGE, job_id, after, state, worker, most)]
+) -> list[HeldAssignment]:
+    """Assignments in the order in which they were first given, those after the number `after`."""
+    return [_held_assignment(row) for row in await fetch(connection, _HELD_PAGE, job_id, after, state, worker, most)]
 
 
-def _lease(row: Record) -> Lease:
-    return Lease(
+def _assignment(row: Record) -> Assignment:
+    return Assignment(
         assignment_id=row["assignment_id"],
         item_id=row["item_id"],
         worker=row["worker"],
@@ -177,5 +156,5 @@ def _lease(row: Record) -> Lease:
     )
 
 
-def _held_lease(row: Record) -> HeldLease:
-    return HeldLease(lease=_lease(row), key=row["key"], payload=row["payload"])
+def _held_assignment(row: Record) -> HeldAssignment:
+    return HeldAssignment(assignment=_assignment(row), key=row["key"], payload=row["payload"])

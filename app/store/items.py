@@ -2,86 +2,32 @@
 
 import json
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, fields
-from decimal import Decimal
-from typing import Any, Protocol
+from dataclasses import fields
 from uuid import UUID
 
 from asyncpg import Record
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.domain import ItemState, Reason
+from app.domain.item import HasDecision, Item, ItemDecision, ItemState
+from app.policy.core.decision import Reason
 from app.store.driver import array_text, columns_of, fetch
 
+_NAMES = [field.name for kind in (Item, ItemDecision) for field in fields(kind) if field.name != "decision"]
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Content:
-    """What the requester said about an item; classes are positions in the job's labels."""
-
-    payload: Any
-    cost: Decimal
-    gold: int | None
-    prior: Sequence[float] | None
-    features: Sequence[float] | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Standing:
-    """Where an item stands after its answers so far."""
-
-    state: ItemState
-    votes: Sequence[int]
-    evidence: Sequence[float]
-    priority: float
-    wanted: int
-    label: int | None
-    confidence: float
-    progress: float
-    reason: Reason
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Item:
-    item_id: int
-    key: str
-    tie_break: int
-    payload: Any
-    cost: Decimal
-    gold: int | None
-    promoted: bool
-    prior: Sequence[float] | None
-    in_flight: int
-    scored: int = 0  # the last answer that was held to a label
-    standing: Standing
-
-
-class Standee(Protocol):
-    """Whatever stands somewhere: an item, or as much of it as judging takes."""
-
-    @property
-    def item_id(self) -> int: ...
-
-    @property
-    def in_flight(self) -> int: ...
-
-    @property
-    def standing(self) -> Standing: ...
-
-
-_NAMES = [field.name for kind in (Item, Standing) for field in fields(kind) if field.name != "standing"]
-
-# Named once more beside the join, so that the planner sees few rows and uses the index.
+# The items are named again beside the join, so that the planner sees few rows and uses the index.
 _SAVE = """
     UPDATE item i
-    SET in_flight = sent.in_flight, state = sent.state, priority = sent.priority, wanted = sent.wanted,
-        label = sent.label, confidence = sent.confidence, progress = sent.progress, votes = sent.votes::integer[],
-        evidence = sent.evidence::double precision[], reason = sent.reason::jsonb
-    FROM unnest($2::bigint[], $3::integer[], $4::text[], $5::double precision[], $6::integer[], $7::smallint[],
-                $8::double precision[], $9::double precision[], $10::text[], $11::text[], $12::text[])
-         AS sent (item_id, in_flight, state, priority, wanted, label, confidence, progress, votes, evidence, reason)
+    SET open_assignments = sent.open_assignments, state = sent.state, tier = sent.tier, priority = sent.priority,
+        max_open_assignments = sent.max_open_assignments, label = sent.label, confidence = sent.confidence,
+        progress = sent.progress, votes = sent.votes::integer[], model_state = sent.model_state::double precision[],
+        reason = sent.reason::jsonb
+    FROM unnest($2::bigint[], $3::integer[], $4::text[], $5::smallint[], $6::double precision[], $7::integer[],
+                $8::smallint[], $9::double precision[], $10::double precision[], $11::text[], $12::text[], $13::text[])
+         AS sent (item_id, open_assignments, state, tier, priority, max_open_assignments, label, confidence, progress,
+                  votes, model_state, reason)
     WHERE i.job_id = $1 AND i.item_id = sent.item_id AND i.item_id = ANY ($2)"""
-_CHANGE_IN_FLIGHT = """
-    UPDATE item i SET in_flight = i.in_flight + sent.by
+_CHANGE_OPEN_ASSIGNMENTS = """
+    UPDATE item i SET open_assignments = i.open_assignments + sent.by
     FROM unnest($2::bigint[], $3::integer[]) AS sent (item_id, by)
     WHERE i.job_id = $1 AND i.item_id = sent.item_id AND i.item_id = ANY ($2)"""
 COLUMNS = ", ".join(f"i.{name}" for name in _NAMES)
@@ -109,34 +55,36 @@ async def load_items(
     return list({row["item_id"]: item_from(row) for row in rows}.values())
 
 
-async def save_standings(connection: AsyncConnection, job_id: UUID, changed: Sequence[Standee]) -> None:
-    """Write back what answers have changed."""
+async def save_decisions(connection: AsyncConnection, job_id: UUID, changed: Sequence[HasDecision]) -> None:
+    """Write the decisions of these items, and how many assignments of them are open."""
     if not changed:
         return
-    standings = [row.standing for row in changed]
-    plain = columns_of(standings, "state", "priority", "wanted", "label", "confidence", "progress")
-    votes, evidence = (
-        [array_text(values) for values in column] for column in columns_of(standings, "votes", "evidence")
+    decisions = [row.decision for row in changed]
+    plain = columns_of(
+        decisions, "state", "tier", "priority", "max_open_assignments", "label", "confidence", "progress"
     )
-    reasons = [json.dumps(standing.reason.as_json()) for standing in standings]
-    numbers = columns_of(changed, "item_id", "in_flight")
-    await fetch(connection, _SAVE, job_id, *numbers, *plain, votes, evidence, reasons)
+    votes, model_state = (
+        [array_text(values) for values in column] for column in columns_of(decisions, "votes", "model_state")
+    )
+    reasons = [json.dumps({"code": decision.reason.code, "message": decision.reason.message}) for decision in decisions]
+    numbers = columns_of(changed, "item_id", "open_assignments")
+    await fetch(connection, _SAVE, job_id, *numbers, *plain, votes, model_state, reasons)
 
 
-async def change_in_flight(connection: AsyncConnection, job_id: UUID, change: Mapping[int, int]) -> None:
-    """Add to the number of answers that are out, per item."""
+async def change_open_assignments(connection: AsyncConnection, job_id: UUID, change: Mapping[int, int]) -> None:
+    """Add to the number of open assignments of each item."""
     if change:
-        await fetch(connection, _CHANGE_IN_FLIGHT, job_id, list(change), list(change.values()))
+        await fetch(connection, _CHANGE_OPEN_ASSIGNMENTS, job_id, list(change), list(change.values()))
 
 
 async def promote_items(connection: AsyncConnection, job_id: UUID, item_ids: Collection[int]) -> None:
-    """Make gold of resolved items."""
+    """Make resolved items gold."""
     if item_ids:
         await fetch(connection, _PROMOTE, job_id, list(item_ids))
 
 
 async def demote_items(connection: AsyncConnection, job_id: UUID, item_ids: Collection[int], *, newest: int) -> None:
-    """Take that back. What was answered up to the newest answer was held to the gold, and is to no label again."""
+    """Undo that. Answers up to the newest were compared with the gold label, and are compared with no other."""
     if item_ids:
         await fetch(connection, _DEMOTE, job_id, list(item_ids), newest)
 
@@ -144,12 +92,12 @@ async def demote_items(connection: AsyncConnection, job_id: UUID, item_ids: Coll
 async def page_of_items(
     connection: AsyncConnection, job_id: UUID, *, state: ItemState | None, after: int, most: int
 ) -> list[Item]:
-    """Items in the order in which they were added, from behind `after`."""
+    """Items in the order in which they were added, those after the number `after`."""
     return [item_from(row) for row in await fetch(connection, _PAGE, job_id, after, state, most)]
 
 
 def item_from(row: Record) -> Item:
-    """From a row of `COLUMNS`, and perhaps more."""
+    """The item in a row that has at least `COLUMNS`."""
     return Item(
         item_id=row["item_id"],
         key=row["key"],
@@ -159,14 +107,15 @@ def item_from(row: Record) -> Item:
         gold=row["gold"],
         promoted=row["promoted"],
         prior=row["prior"],
-        in_flight=row["in_flight"],
+        open_assignments=row["open_assignments"],
         scored=row["scored"],
-        standing=Standing(
+        decision=ItemDecision(
             state=ItemState(row["state"]),
             votes=row["votes"],
-            evidence=row["evidence"],
+            model_state=row["model_state"],
+            tier=row["tier"],
             priority=row["priority"],
-            wanted=row["wanted"],
+            max_open_assignments=row["max_open_assignments"],
             label=row["label"],
             confidence=row["confidence"],
             progress=row["progress"],

@@ -1,4 +1,4 @@
-"""The queue: the index of open items by priority, read from its head."""
+"""The queue: open items by tier and priority, read from the head of an index."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -7,15 +7,16 @@ from uuid import UUID
 
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from app.domain.item import Item
 from app.store.driver import fetch
-from app.store.items import COLUMNS, Item, item_from
+from app.store.items import COLUMNS, item_from
 
-# Conditions on open items stand as in the index itself, literally, so that the planner recognises them.
+# Conditions on open items are written as in the index itself, so that the planner recognises them.
 _OPEN = "i.job_id = $1 AND i.state = 'open'"
-_HAS_ROOM = f"{_OPEN} AND i.in_flight < i.wanted"
-# What expired or was given back may be given again.
+_HAS_ROOM = f"{_OPEN} AND i.open_assignments < i.max_open_assignments"
+# An assignment that expired or was released does not keep its worker from the item.
 _TAKEN = "a.state IN ('live', 'skipped')"
-# All workers of an item, not just those who ask: they are a handful, and to look up each of a hundred takes longer.
+# All workers of an item, not only those who ask: an item has a handful, and up to a hundred may ask.
 _BEST = f"""
     SELECT {COLUMNS},
            ARRAY (SELECT worker FROM answer a
@@ -24,9 +25,9 @@ _BEST = f"""
                   WHERE a.job_id = i.job_id AND a.item_id = i.item_id AND a.worker IS NOT NULL AND {_TAKEN}) AS taken
     FROM item i
     WHERE {_HAS_ROOM} {{conditions}}
-    ORDER BY i.priority DESC, i.tie_break
+    ORDER BY i.tier, i.priority DESC, i.tie_break
     LIMIT {{most}}"""
-# Arrays again, not EXISTS, which the planner may turn into a join that walks all answers of the worker for each item.
+# Arrays, not EXISTS: the planner may turn EXISTS into a join that reads all answers of the worker for each item.
 _NEW_TO = f"""
     {{worker}} <> ALL (ARRAY (
         SELECT a.worker FROM answer a
@@ -48,16 +49,16 @@ _FOR_WHOM = f"""
 
 
 @dataclass(frozen=True, slots=True)
-class Queued:
-    """An item that has room for one more answer, and who must not get it."""
+class QueuedItem:
+    """An item that may get one more assignment, and the workers who must not get it."""
 
     item: Item
     seen_by: frozenset[str]
 
 
-async def head_of_queue(connection: AsyncConnection, job_id: UUID, *, most: int) -> list[Queued]:
+async def head_of_queue(connection: AsyncConnection, job_id: UUID, *, most: int) -> list[QueuedItem]:
     """The items that should be answered next, best first."""
-    # A literal: with a parameter here the planner sorts the whole job instead of reading the index.
+    # A literal LIMIT: with a parameter the planner sorts the whole job instead of reading the index.
     return await _best(connection, _BEST.format(conditions="", most=int(most)), job_id)
 
 
@@ -70,8 +71,8 @@ async def best_open_items(
     affordable: Decimal | None,
     besides: Collection[int],
     most: int,
-) -> list[Queued]:
-    """The items that this worker should answer next, other than those that are known already."""
+) -> list[QueuedItem]:
+    """The items that this worker should answer next, without those in `besides`."""
     conditions = [
         "AND i.item_id <> ALL ($2::bigint[])",
         "AND ($3::numeric IS NULL OR i.cost * $4::numeric <= $3::numeric)",
@@ -82,29 +83,29 @@ async def best_open_items(
 
 
 async def gold_item(
-    connection: AsyncConnection, job_id: UUID, *, worker: str, price: Decimal, affordable: Decimal | None, lot: int
+    connection: AsyncConnection, job_id: UUID, *, worker: str, price: Decimal, affordable: Decimal | None, start: int
 ) -> Item | None:
-    """An item of known label that is new to the worker: the first from a random place on, or else from the start."""
-    for place in (lot, 0):
-        rows = await fetch(connection, _GOLD, job_id, worker, affordable, price, place)
+    """A gold item that is new to the worker: the first from the random position `start` on, or else the first."""
+    for tie_break in (start, 0):
+        rows = await fetch(connection, _GOLD, job_id, worker, affordable, price, tie_break)
         if rows:
             return item_from(rows[0])
     return None
 
 
 async def who_finds_room(connection: AsyncConnection, job_id: UUID, workers: Collection[str | None]) -> set[str | None]:
-    """Those for whom there is an open item that they could take, whatever it costs."""
+    """The workers for whom there is an open item that they could take, whatever it costs."""
     return await _for_whom(connection, _HAS_ROOM, job_id, workers)
 
 
 async def who_finds_open(connection: AsyncConnection, job_id: UUID, workers: Collection[str | None]) -> set[str | None]:
-    """Those for whom there is an open item that is new to them, even if all its answers are out."""
+    """The workers for whom there is an open item that is new to them, even if others hold all of its assignments."""
     return await _for_whom(connection, _OPEN, job_id, workers)
 
 
-async def _best(connection: AsyncConnection, statement: str, *arguments: object) -> list[Queued]:
+async def _best(connection: AsyncConnection, statement: str, *arguments: object) -> list[QueuedItem]:
     rows = await fetch(connection, statement, *arguments)
-    return [Queued(item_from(row), frozenset(row["answered"]).union(row["taken"])) for row in rows]
+    return [QueuedItem(item_from(row), frozenset(row["answered"]).union(row["taken"])) for row in rows]
 
 
 async def _for_whom(

@@ -1,4 +1,4 @@
-"""Votes that are taken out of the counts, and put back."""
+"""Votes that are removed from the counts, and put back."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from app.store.driver import fetch
 
 @dataclass(frozen=True, slots=True)
 class VoteRow:
-    """An answer as far as counting it goes."""
+    """The columns of an answer that counting it needs."""
 
     answer_id: int
     item_id: int
@@ -20,15 +20,15 @@ class VoteRow:
     counted: bool
 
 
-_OF_WORKER = """
+_VOTES_OF_WORKER = """
     SELECT answer_id, item_id, worker, label, counted FROM answer
     WHERE job_id = $1 AND worker = $2 AND answer_id > $3 AND ($4::boolean IS NULL OR withheld = $4)
     ORDER BY answer_id LIMIT $5"""
-_ON_ITEMS = """
+_VOTES_ON_ITEMS = """
     SELECT answer_id, item_id, worker, label, counted FROM answer
     WHERE job_id = $1 AND item_id = ANY ($2::bigint[]) AND NOT withheld ORDER BY answer_id"""
 _WITHHOLD = "UPDATE answer SET withheld = $3 WHERE job_id = $1 AND answer_id = ANY ($2::bigint[])"
-_COUNT = """
+_SAVE_COUNTED = """
     UPDATE answer a SET counted = sent.counted FROM unnest($2::bigint[], $3::boolean[]) AS sent (answer_id, counted)
     WHERE a.job_id = $1 AND a.answer_id = sent.answer_id AND a.answer_id = ANY ($2)"""
 
@@ -36,20 +36,21 @@ _COUNT = """
 async def page_of_votes(
     connection: AsyncConnection, job_id: UUID, worker: str, *, withheld: bool | None, after: int, most: int
 ) -> list[VoteRow]:
-    """A worker's answers in the order of commit, from behind `after`: all, or those that are withheld, or are not."""
-    return [VoteRow(**row) for row in await fetch(connection, _OF_WORKER, job_id, worker, after, withheld, most)]
+    """Load a worker's answers in the order of commit, from behind `after`: all, only withheld ones, or only others."""
+    return [VoteRow(**row) for row in await fetch(connection, _VOTES_OF_WORKER, job_id, worker, after, withheld, most)]
 
 
 async def votes_on_items(connection: AsyncConnection, job_id: UUID, item_ids: Collection[int]) -> list[VoteRow]:
-    """What is not withheld on these items, in the order of commit."""
-    return [VoteRow(**row) for row in await fetch(connection, _ON_ITEMS, job_id, list(item_ids))]
+    """Load the answers on these items that are not withheld, in the order of commit."""
+    return [VoteRow(**row) for row in await fetch(connection, _VOTES_ON_ITEMS, job_id, list(item_ids))]
 
 
 async def withhold(connection: AsyncConnection, job_id: UUID, answers: Collection[int], *, withheld: bool) -> None:
+    """Remove these answers from all counts, or put them back."""
     await fetch(connection, _WITHHOLD, job_id, list(answers), withheld)
 
 
 async def save_counted(connection: AsyncConnection, job_id: UUID, counted: Mapping[int, bool]) -> None:
-    """Write which answers count."""
+    """Save whether each of these answers counts."""
     if counted:
-        await fetch(connection, _COUNT, job_id, list(counted), list(counted.values()))
+        await fetch(connection, _SAVE_COUNTED, job_id, list(counted), list(counted.values()))

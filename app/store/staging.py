@@ -1,4 +1,4 @@
-"""Keep items that are being imported beside the others until all of them are known to be good."""
+"""Staging: items that are being imported, in a temporary table until all of them are known to be valid."""
 
 import json
 from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Sequence
@@ -11,13 +11,13 @@ from pydantic_core import to_json
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from app.domain.item import ItemContent, ItemDecision
 from app.store.driver import array_text, copied, driver_of
-from app.store.items import Content, Standing
 
-_MANY = 1000  # rows, from which on the planner should know how many there are
+_MANY = 1000  # rows; from here on the planner needs statistics
 _PAIRS_AT_ONCE = 50
 
-# A pooled connection makes the table once and finds it empty in every transaction, so the catalog does not grow.
+# A pooled connection creates the table once and finds it empty in every transaction, so the catalog does not grow.
 _TABLE = """
     CREATE TEMP TABLE IF NOT EXISTS staged_item (
         position bigint PRIMARY KEY,
@@ -32,11 +32,22 @@ _TABLE = """
 _STAGED = ("position", "key", "payload", "cost", "gold", "prior", "features")
 _COPIED = (
     *("job_id", "item_id", "tie_break", "cost", "gold", "prior", "key", "payload", "features"),
-    *("state", "votes", "evidence", "priority", "wanted", "label", "confidence", "progress", "reason"),
+    *(
+        "state",
+        "votes",
+        "model_state",
+        "tier",
+        "priority",
+        "max_open_assignments",
+        "label",
+        "confidence",
+        "progress",
+        "reason",
+    ),
 )
 
-# Both sides were written by the same encoder: equal texts are equal contents, and only the others need a closer look.
-_UNLIKE_THE_JOB = """
+# The same encoder wrote both sides: equal texts are equal contents, and only different texts must be compared.
+_DIFFERENT_FROM_JOB = """
     SELECT sent.position, sent.key, sent.payload, sent.cost, sent.gold, sent.prior, sent.features,
         known.payload::text, known.cost, known.gold, known.prior, known.features
     FROM staged_item sent JOIN item known ON known.job_id = $1 AND known.key = sent.key
@@ -44,7 +55,7 @@ _UNLIKE_THE_JOB = """
         IS DISTINCT FROM (known.payload::text, known.cost, known.gold, known.prior, known.features)
     ORDER BY sent.position
 """
-_UNLIKE_THE_FIRST = """
+_DIFFERENT_FROM_FIRST = """
     WITH repeated AS (SELECT key, min(position) AS first FROM staged_item GROUP BY key HAVING count(*) > 1)
     SELECT sent.position, sent.key, sent.payload, sent.cost, sent.gold, sent.prior, sent.features,
         other.payload, other.cost, other.gold, other.prior, other.features
@@ -55,34 +66,34 @@ _UNLIKE_THE_FIRST = """
         AND NOT EXISTS (SELECT FROM item known WHERE known.job_id = $1 AND known.key = sent.key)
     ORDER BY sent.position
 """
-_DROP_THE_REPEATED = """
+_DELETE_REPEATED = """
     WITH repeated AS (SELECT key, min(position) AS first FROM staged_item GROUP BY key HAVING count(*) > 1)
     DELETE FROM staged_item sent USING repeated WHERE sent.key = repeated.key AND sent.position > first
 """
-_DROP_THE_KNOWN = "DELETE FROM staged_item sent USING item WHERE item.job_id = :job AND item.key = sent.key"
+_DELETE_KNOWN = "DELETE FROM staged_item sent USING item WHERE item.job_id = :job AND item.key = sent.key"
 _TOTALS = """
     SELECT count(*) AS items, coalesce(sum(1 / cost::double precision), 0) AS inverse_costs,
         coalesce(min(cost), 0) AS least_cost, count(gold) AS gold
     FROM staged_item
 """
-_BETWEEN = """
+_STAGED_BETWEEN = """
     SELECT cost, gold, prior, key, payload, features FROM staged_item
     WHERE position >= $1 AND position < $2 ORDER BY position
 """
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
-    """An item as it was sent, and what its key stood for before; the payloads are JSON texts."""
+class StagedPair:
+    """An item as it was sent, and the content that its key had before; payloads are JSON texts."""
 
     position: int
     key: str
-    sent: Content
-    before: Content
+    sent: ItemContent
+    before: ItemContent
 
 
-class Staged(NamedTuple):
-    """An item that waits to be judged. Most of it is only passed on, as the text that Postgres gave and will get."""
+class StagedItem(NamedTuple):
+    """An item that waits to be judged; most of it is passed on as the text that Postgres sent and will receive."""
 
     text: str
     cost: Decimal
@@ -91,7 +102,9 @@ class Staged(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Totals:
+class StagedTotals:
+    """What new items add to the totals of their job."""
+
     items: int
     inverse_costs: float
     least_cost: Decimal
@@ -99,19 +112,19 @@ class Totals:
 
 
 async def lock_imports(connection: AsyncConnection, job_id: UUID) -> None:
-    """Keep other imports into the job, and its deletion, out until this transaction ends; nobody else has to wait."""
+    """Block other imports into the job, and its deletion, until this transaction ends; other requests do not wait."""
     name = f"suffice-import {job_id}"
     await connection.execute(text("SELECT pg_advisory_xact_lock(hashtextextended(:name, 0))"), {"name": name})
 
 
 async def empty_staging(connection: AsyncConnection) -> None:
-    """In a transaction of its own: its commit also takes away what one that failed has left on disk."""
+    """Create or empty the table in a transaction of its own; its commit frees what a failed import left on disk."""
     async with connection.begin():
         await connection.execute(text(_TABLE))
 
 
-def staged_rows(first: int, contents: Iterable[tuple[str, Content]]) -> bytes:
-    """Items in Postgres's text format, with their positions from `first` on."""
+def staged_rows(first: int, contents: Iterable[tuple[str, ItemContent]]) -> bytes:
+    """Format items as Postgres's COPY text, with positions from `first` on."""
     lines = [
         f"{position}\t{_escaped(key)}\t{_payload(content)}\t{content.cost}\t"
         f"{_null(content.gold)}\t{_array(content.prior)}\t{_array(content.features)}\n"
@@ -121,39 +134,41 @@ def staged_rows(first: int, contents: Iterable[tuple[str, Content]]) -> bytes:
 
 
 async def stage(connection: AsyncConnection, rows: bytes) -> None:
+    """Copy rows, as `staged_rows` formats them, into the table."""
     await _copy(connection, "staged_item", _STAGED, rows)
 
 
 async def count_staged(connection: AsyncConnection, staged: int) -> None:
-    """Tell the planner how much has come; nobody else does for a temporary table."""
+    """Update the planner's statistics: autovacuum does not see temporary tables."""
     if staged >= _MANY:
         await connection.execute(text("ANALYZE staged_item"))
 
 
-async def unlike_before(connection: AsyncConnection, job_id: UUID) -> AsyncGenerator[list[Pair]]:
-    """Pairs of one key whose contents are not the same text: with the job's item, else with the first that was sent."""
+async def different_from_before(connection: AsyncConnection, job_id: UUID) -> AsyncGenerator[list[StagedPair]]:
+    """Yield pairs with one key and different texts: with the job's item, otherwise with the first that was sent."""
     driver = driver_of(connection)
-    for query in (_UNLIKE_THE_JOB, _UNLIKE_THE_FIRST):
+    for query in (_DIFFERENT_FROM_JOB, _DIFFERENT_FROM_FIRST):
         await driver.execute(f"DECLARE pairs CURSOR FOR {query}", job_id)
         while rows := await driver.fetch(f"FETCH {_PAIRS_AT_ONCE} FROM pairs"):
-            yield [Pair(row[0], row[1], _content(row[2:7]), _content(row[7:12])) for row in map(tuple, rows)]
-        await driver.execute("CLOSE pairs")  # the driver's own cursors stay open, and the table in use
+            yield [StagedPair(row[0], row[1], _content(row[2:7]), _content(row[7:12])) for row in map(tuple, rows)]
+        await driver.execute("CLOSE pairs")  # an open cursor, as the driver would leave it, keeps the table in use
 
 
-async def drop_known(connection: AsyncConnection, job_id: UUID) -> Totals:
-    """Keep the first of each key that the job does not have yet; what is left is to be added."""
-    await connection.execute(text(_DROP_THE_REPEATED))
-    await connection.execute(text(_DROP_THE_KNOWN), {"job": job_id})
+async def drop_known(connection: AsyncConnection, job_id: UUID) -> StagedTotals:
+    """Delete repeated items and those that the job has already; returns the totals of the rest."""
+    await connection.execute(text(_DELETE_REPEATED))
+    await connection.execute(text(_DELETE_KNOWN), {"job": job_id})
     left = (await connection.execute(text(_TOTALS))).one()
-    return Totals(left.items, left.inverse_costs, left.least_cost, left.gold)
+    return StagedTotals(left.items, left.inverse_costs, left.least_cost, left.gold)
 
 
 async def staged_between(connection: AsyncConnection, first: int, end: int) -> bytes:
-    """What is left of these positions, in their order, in Postgres's text format."""
-    return await copied(connection, _BETWEEN, first, end, layout="text")
+    """Read the items at these positions as Postgres's COPY text, in order."""
+    return await copied(connection, _STAGED_BETWEEN, first, end, layout="text")
 
 
-def staged_items(rows: bytes) -> list[Staged]:
+def staged_items(rows: bytes) -> list[StagedItem]:
+    """Parse what `staged_between` reads."""
     return [_staged(line) for line in rows.decode().split("\n")[:-1]]
 
 
@@ -161,32 +176,33 @@ def new_rows(
     job_id: UUID,
     item_ids: Sequence[int],
     tie_breaks: Sequence[int],
-    staged: Sequence[Staged],
-    first: Sequence[Standing],
+    staged: Sequence[StagedItem],
+    first: Sequence[ItemDecision],
 ) -> bytes:
-    """Finished items in Postgres's text format; alike items share a standing, which is put into words once."""
+    """Format judged items as Postgres's COPY text; equal items share a decision, which is formatted once."""
     job = str(job_id)
-    ends = {id(standing): _standing_text(standing) for standing in {id(each): each for each in first}.values()}
+    texts = {id(decision): _decision_text(decision) for decision in {id(each): each for each in first}.values()}
     lines = [
-        f"{job}\t{item_id}\t{tie_break}\t{row.text}\t{ends[id(standing)]}\n"
-        for item_id, tie_break, row, standing in zip(item_ids, tie_breaks, staged, first, strict=True)
+        f"{job}\t{item_id}\t{tie_break}\t{row.text}\t{texts[id(decision)]}\n"
+        for item_id, tie_break, row, decision in zip(item_ids, tie_breaks, staged, first, strict=True)
     ]
     return "".join(lines).encode()
 
 
 async def insert_rows(connection: AsyncConnection, rows: bytes) -> None:
+    """Copy rows, as `new_rows` formats them, into the job's items."""
     if rows:
         await _copy(connection, "item", _COPIED, rows)
 
 
 async def clear_staging(connection: AsyncConnection, staged: int) -> None:
-    """Let go of a large table early: the commit would cut it off, which takes a while, and keep its locks meanwhile."""
+    """Truncate a large table before the commit, which would do it while it holds the job's lock."""
     if staged >= _MANY:
         await connection.execute(text("TRUNCATE staged_item"))
 
 
 async def count_items(connection: AsyncConnection, added: int) -> None:
-    """After many, the planner is told that the table has grown; not while somebody else tells it."""
+    """Update the planner's statistics after a large import, unless another session does so at the moment."""
     if added >= _MANY:
         async with connection.begin():
             await connection.execute(text("ANALYZE (SKIP_LOCKED) item"))
@@ -199,27 +215,27 @@ async def _copy(connection: AsyncConnection, table: str, columns: Sequence[str],
     await driver_of(connection).copy_to_table(table, source=source(), columns=columns, format="text")
 
 
-def _content(row: Sequence[Any]) -> Content:
+def _content(row: Sequence[Any]) -> ItemContent:
     payload, cost, gold, prior, features = row
-    return Content(payload=payload, cost=cost, gold=gold, prior=prior, features=features)
+    return ItemContent(payload=payload, cost=cost, gold=gold, prior=prior, features=features)
 
 
-def _staged(line: str) -> Staged:
+def _staged(line: str) -> StagedItem:
     cost, gold, prior, _ = line.split("\t", 3)
     shares = None if prior == "\\N" else [float(share) for share in prior[1:-1].split(",")]
-    return Staged(line, Decimal(cost), None if gold == "\\N" else int(gold), shares)
+    return StagedItem(line, Decimal(cost), None if gold == "\\N" else int(gold), shares)
 
 
-def _payload(content: Content) -> str:
+def _payload(content: ItemContent) -> str:
     return "\\N" if content.payload is None else _escaped(to_json(content.payload).decode())
 
 
-def _standing_text(standing: Standing) -> str:
-    """The columns of a standing, which alike items share."""
+def _decision_text(decision: ItemDecision) -> str:
+    """The columns of a decision."""
     return (
-        f"{standing.state}\t{_array(standing.votes)}\t{_array(standing.evidence)}\t{standing.priority!r}\t"
-        f"{standing.wanted}\t{_null(standing.label)}\t{standing.confidence!r}\t{standing.progress!r}\t"
-        f"{_escaped(json.dumps(standing.reason.as_json()))}"
+        f"{decision.state}\t{_array(decision.votes)}\t{_array(decision.model_state)}\t{decision.tier}\t{decision.priority!r}\t"
+        f"{decision.max_open_assignments}\t{_null(decision.label)}\t{decision.confidence!r}\t{decision.progress!r}\t"
+        f"{_escaped(json.dumps(decision.reason.as_json()))}"
     )
 
 

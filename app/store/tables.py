@@ -43,17 +43,17 @@ job = Table(
     metadata,
     Column("job_id", Uuid, primary_key=True),
     Column("name", Text),
-    Column("rules", JSON, nullable=False),  # not JSONB, which forgets the order of the tiers
+    Column("policy", JSON, nullable=False),  # not JSONB, which forgets the order of the tiers
     Column("lease_seconds", Integer, nullable=False),
     Column("paused", Boolean, nullable=False, server_default=false()),
     Column("budget", Numeric),
     Column("spent", Numeric, nullable=False, server_default=ZERO),
     Column("reserved", Numeric, nullable=False, server_default=ZERO),
-    # Counters stand on the row that every writer locks: reading them never scans, and they go with the money.
+    # Counters on the row that every writer locks: reading them never scans, and they change together with the money.
     Column("items", BigInteger, nullable=False, server_default=ZERO),
     Column("resolved", BigInteger, nullable=False, server_default=ZERO),
     Column("given_up", BigInteger, nullable=False, server_default=ZERO),
-    Column("leases", BigInteger, nullable=False, server_default=ZERO),
+    Column("assignments", BigInteger, nullable=False, server_default=ZERO),
     Column("answers", BigInteger, nullable=False, server_default=ZERO),
     Column("progress", Double, nullable=False, server_default=ZERO),  # the sum over the items
     Column("inverse_costs", Double, nullable=False, server_default=ZERO),  # the sum of 1 / cost over the items
@@ -64,18 +64,20 @@ job = Table(
     Column("refit_at", BigInteger),
     Column("operations", BigInteger, nullable=False, server_default=ZERO),
     Column("gold_items", BigInteger, nullable=False, server_default=ZERO),  # that may be handed out as gold
-    Column("recounts", BigInteger, nullable=False, server_default=ZERO),  # how often votes were removed or put back
+    Column(
+        "recounts", BigInteger, nullable=False, server_default=ZERO
+    ),  # how many times votes were removed or put back
     Column("blocks", BigInteger, nullable=False, server_default=ZERO),  # how many workers the test has blocked
-    Column("reputation", Uuid),  # the job that skills were brought from
-    Column("plan", JSONB(none_as_null=True)),  # that the job was made from, with what it promised
-    Column("forecast", JSONB(none_as_null=True)),  # the latest: a few numbers, for they are loaded with the row
+    Column("reputation", Uuid),  # the job whose worker skills this job started with
+    Column("plan", JSONB(none_as_null=True)),  # the plan that the job was made from, with what it predicted
+    Column("forecast", JSONB(none_as_null=True)),  # the latest, only a few numbers: they are loaded with the row
     Column("created_at", DateTime(timezone=True), nullable=False),
     CheckConstraint("budget >= 0 AND budget < 'Infinity'", name="budget_is_an_amount"),
     CheckConstraint("spent >= 0 AND reserved >= 0", name="money_is_not_negative"),
     CheckConstraint("spent + reserved <= budget", name="never_over_budget"),
     CheckConstraint("lease_seconds > 0", name="lease_lasts"),
     CheckConstraint("resolved >= 0 AND given_up >= 0 AND resolved + given_up <= items", name="items_add_up"),
-    CheckConstraint("leases >= 0 AND answers >= 0", name="counts_are_not_negative"),
+    CheckConstraint("assignments >= 0 AND answers >= 0", name="counts_are_not_negative"),
 )
 
 item = Table(
@@ -87,39 +89,41 @@ item = Table(
     Column("payload", JSON(none_as_null=True)),  # not JSONB, which changes large numbers
     Column("cost", Numeric, nullable=False),
     Column("gold", SmallInteger),
-    Column("promoted", Boolean, nullable=False, server_default=false()),  # the crowd made it gold, not the requester
+    Column("promoted", Boolean, nullable=False, server_default=false()),  # gold by the crowd, not by the requester
     Column("prior", ARRAY(Double)),
     Column("features", ARRAY(Double)),
     Column("state", Text, nullable=False, server_default=text("'open'")),
     Column("votes", ARRAY(Integer), nullable=False),
-    Column("evidence", ARRAY(Double), nullable=False, server_default=text("'{}'")),  # the worker model's affair
-    Column("priority", Double, nullable=False),
+    Column("model_state", ARRAY(Double), nullable=False, server_default=text("'{}'")),  # what the worker model keeps
+    Column("tier", SmallInteger, nullable=False, server_default=ZERO),  # a lower tier is asked first
+    Column("priority", Double, nullable=False),  # within a tier the highest is asked first
     Column("tie_break", BigInteger, nullable=False),
-    Column("wanted", Integer, nullable=False),  # how many answers may be out at once
-    Column("in_flight", Integer, nullable=False, server_default=ZERO),
+    Column("max_open_assignments", Integer, nullable=False),  # how many assignments of it may be live at once
+    Column("open_assignments", Integer, nullable=False, server_default=ZERO),
     Column("label", SmallInteger),
     Column("confidence", Double, nullable=False),
     Column("progress", Double, nullable=False),
     Column("reason", JSONB, nullable=False),
-    Column("scored", BigInteger, nullable=False, server_default=ZERO),  # the last answer that was held to a label
+    Column("scored", BigInteger, nullable=False, server_default=ZERO),  # the last answer that was compared with a label
     UniqueConstraint("job_id", "key"),
     ForeignKeyConstraint(["job_id"], ["job.job_id"], ondelete="CASCADE"),
     CheckConstraint("cost > 0 AND cost < 'Infinity'", name="cost_is_an_amount"),
     CheckConstraint("state IN ('open', 'resolved', 'given_up')", name="state_is_known"),
     CheckConstraint("(state = 'resolved') = (label IS NOT NULL)", name="resolved_has_a_label"),
-    CheckConstraint("state = 'open' OR wanted = 0", name="closed_wants_nothing"),
-    CheckConstraint("wanted >= 0 AND in_flight >= 0", name="counts_are_not_negative"),
+    CheckConstraint("state = 'open' OR max_open_assignments = 0", name="closed_wants_nothing"),
+    CheckConstraint("max_open_assignments >= 0 AND open_assignments >= 0", name="counts_are_not_negative"),
     CheckConstraint("0 <= ALL (votes)", name="votes_are_not_negative"),
-    # The priority queue: an item leaves it while as many answers are out as it wants.
+    # The priority queue: an item is not in it while it has as many open assignments as it may have.
     Index(
         "ix_item_queue",
         "job_id",
+        "tier",
         text("priority DESC"),
         "tie_break",
-        postgresql_where=text("state = 'open' AND in_flight < wanted"),
+        postgresql_where=text("state = 'open' AND open_assignments < max_open_assignments"),
     ),
     Index("ix_item_open", "job_id", "item_id", postgresql_where=text("state = 'open'")),
-    # Gold is drawn by lot: from a random place on.
+    # Gold is drawn at random: the first item from a random tie_break on.
     Index("ix_item_gold", "job_id", "tie_break", postgresql_where=text("gold IS NOT NULL")),
 )
 
@@ -135,7 +139,7 @@ assignment = Table(
     Column("leased_at", DateTime(timezone=True), nullable=False),
     Column("expires_at", DateTime(timezone=True), nullable=False),
     Column("why", JSONB, nullable=False),
-    # One row per item and worker, ever: a lease that expired is renewed in place, never doubled.
+    # One row per item and worker: an assignment that expired is renewed in the same row.
     UniqueConstraint("job_id", "item_id", "worker"),
     ForeignKeyConstraint(["job_id", "item_id"], ["item.job_id", "item.item_id"], ondelete="CASCADE"),
     CheckConstraint("state IN ('live', 'answered', 'expired', 'released', 'skipped')", name="state_is_known"),
@@ -158,7 +162,7 @@ answer = Table(
     Column("late", Boolean, nullable=False),
     Column("counted", Boolean, nullable=False),
     Column("withheld", Boolean, nullable=False, server_default=false()),  # its worker is blocked, and the vote removed
-    Column("verdict", JSONB, nullable=False),  # what the caller was told, to be told again
+    Column("verdict", JSONB, nullable=False),  # as it was sent, to be sent again for a duplicate
     Column("answered_at", DateTime(timezone=True), nullable=False),
     UniqueConstraint("job_id", "item_id", "worker"),
     UniqueConstraint("job_id", "assignment_id"),
@@ -168,11 +172,12 @@ answer = Table(
     Index("ix_answer_by_worker", "job_id", "worker", "answer_id"),
 )
 
-# The worker index of Abraham et al. (SIGIR 2016), as value per cost: see `UpperConfidence.promise`;
-# every cast stands there, for Alembic compares the text with Postgres's own.
-PROMISE = (
-    "power(greatest(2::double precision * CASE WHEN decided = 0 THEN 2::double precision ELSE "
-    "agreed::double precision / decided::double precision + 1::double precision / sqrt(decided::double precision) "
+# The worker index of Abraham et al. (SIGIR 2016), as value per cost: see `UpperConfidence.ucb_score`.
+# Every cast is written out, because Alembic compares the text with that of Postgres.
+UCB_SCORE = (
+    "power(greatest(2::double precision * CASE WHEN scored_answers = 0 THEN 2::double precision ELSE "
+    "agreed_answers::double precision / scored_answers::double precision + 1::double precision "
+    "/ sqrt(scored_answers::double precision) "
     "END - 1::double precision, 0::double precision), 2::double precision) "
     "/ greatest(price::double precision, 0.000000001::double precision)"
 )
@@ -182,38 +187,44 @@ worker = Table(
     metadata,
     Column("job_id", Uuid, primary_key=True),
     Column("worker", Text, primary_key=True),
-    Column("skill", ARRAY(Double)),  # the worker model's affair; null: nothing learned yet
+    Column("skill", ARRAY(Double)),  # as the worker model keeps it; null: nothing learned yet
     Column("price", Numeric, nullable=False, server_default=text("1")),  # an answer costs this times the item's cost
-    Column("registered", Boolean, nullable=False, server_default=false()),  # may be chosen without asking
+    Column(
+        "registered", Boolean, nullable=False, server_default=false()
+    ),  # may be chosen although no request named the worker
     Column("tier", Text),
-    Column("accuracy", Double),  # what the skill amounts to; null: the model tells nothing of workers
-    Column("copies", Double),  # how likely the worker repeats a source; null: the last fit suspects nobody
-    Column("carried", ARRAY(Double)),  # the skill that was brought from another job
-    # Kept in step by those who record answers, so that nobody counts rows.
+    Column("accuracy", Double),  # what the skill means; null: the model says nothing about workers
+    Column("copying_probability", Double),  # that the worker repeats a source; null: the last fit found no copiers
+    Column("carried", ARRAY(Double)),  # the skill that came from another job
+    # Updated with every answer, so that no query counts rows.
     Column("answers", BigInteger, nullable=False, server_default=ZERO),
-    Column("decided", BigInteger, nullable=False, server_default=ZERO),  # answers that a label or gold could be held to
-    Column("agreed", BigInteger, nullable=False, server_default=ZERO),  # of those, the ones that said the same
+    Column("scored_answers", BigInteger, nullable=False, server_default=ZERO),  # compared with a label or with gold
+    Column("agreed_answers", BigInteger, nullable=False, server_default=ZERO),  # of those, how many agreed
     Column("gold_asked", BigInteger, nullable=False, server_default=ZERO),
     Column("gold_right", BigInteger, nullable=False, server_default=ZERO),
-    Column("seconds", ARRAY(REAL), nullable=False, server_default=text("'{}'")),  # from lease to answer, the last few
+    Column(
+        "seconds", ARRAY(REAL), nullable=False, server_default=text("'{}'")
+    ),  # from assignment to answer, the last few
     Column("status", Text, nullable=False, server_default=text("'active'")),
-    Column("block", JSONB(none_as_null=True)),  # why, on what evidence, since when, and what became of the votes
-    Column("away", JSONB(none_as_null=True)),  # why the last fit turned the worker away, and since when one has
-    Column("recount", Boolean, nullable=False, server_default=false()),  # the votes are yet to be removed or put back
-    Column("pardoned_at", BigInteger),  # `decided` when a requester last let the worker in again
-    Column("promise", Double, Computed(PROMISE, persisted=True)),
+    Column("block", JSONB(none_as_null=True)),  # reason, evidence, time, and what is done with the votes
+    Column("low_information", JSONB(none_as_null=True)),  # why the last refit gives this worker no work, since when
+    Column("recount", Boolean, nullable=False, server_default=false()),  # the votes are still to be removed or put back
+    Column("pardoned_at", BigInteger),  # `scored_answers` when a requester last unblocked the worker
+    Column("ucb_score", Double, Computed(UCB_SCORE, persisted=True)),
     ForeignKeyConstraint(["job_id"], ["job.job_id"], ondelete="CASCADE"),
     CheckConstraint("price >= 0 AND price < 'Infinity'", name="price_is_an_amount"),
     CheckConstraint("status IN ('active', 'blocked')", name="status_is_known"),
     CheckConstraint("(status = 'blocked') = (block IS NOT NULL)", name="blocked_for_a_reason"),
-    CheckConstraint("0 <= agreed AND agreed <= decided AND decided <= answers", name="answers_add_up"),
+    CheckConstraint(
+        "0 <= agreed_answers AND agreed_answers <= scored_answers AND scored_answers <= answers", name="answers_add_up"
+    ),
     CheckConstraint("0 <= gold_right AND gold_right <= gold_asked", name="gold_adds_up"),
     Index("ix_worker_recount", "job_id", postgresql_where=text("recount")),
-    # Whom to ask first, where nobody is named.
+    # The order in which workers are asked where a request names none.
     Index(
-        "ix_worker_promise",
+        "ix_worker_ucb_score",
         "job_id",
-        text("promise DESC"),
+        text("ucb_score DESC"),
         "worker",
         postgresql_where=text("registered AND status = 'active'"),
     ),
@@ -239,8 +250,8 @@ operation = Table(
 stored_response = Table(
     "stored_response",
     metadata,
-    Column("job_id", Uuid, primary_key=True),  # nil where no job is there yet, so no foreign key
-    Column("key", Text, primary_key=True),  # the sender's own
+    Column("job_id", Uuid, primary_key=True),  # nil for requests that create a job, so no foreign key
+    Column("key", Text, primary_key=True),  # chosen by the sender
     Column("digest", LargeBinary, nullable=False),
     Column("status", SmallInteger, nullable=False),
     Column("headers", JSON, nullable=False),

@@ -1,4 +1,4 @@
-"""How the votes fell on a job's items, counted by the database."""
+"""How many votes the two strongest classes of items have, counted by the database."""
 
 from math import ceil
 from uuid import UUID
@@ -7,25 +7,25 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.store.driver import fetch
 
-MOST_ITEMS = 100_000  # that are looked at
+MOST_ITEMS = 100_000  # items that are read
 
-# Each item by its own key: the planner would rather read the whole table, of which a large job needs few rows.
+# A lateral join, so that each item is read by its key: otherwise the planner reads the whole table.
 _TWO_STRONGEST = """
-    SELECT standing.strongest[1] AS first, coalesce(standing.strongest[2], 0) AS second, count(*) AS items
+    SELECT item_votes.strongest[1] AS first, coalesce(item_votes.strongest[2], 0) AS second, count(*) AS items
     FROM generate_series(1::bigint, $2::bigint, $3::bigint) AS chosen (item_id)
     CROSS JOIN LATERAL (
         SELECT (SELECT array_agg(vote ORDER BY vote DESC) FROM unnest(i.votes) AS vote) AS strongest
         FROM item i WHERE i.job_id = $1 AND i.item_id = chosen.item_id LIMIT 1
-    ) AS standing
+    ) AS item_votes
     GROUP BY 1, 2"""
 
 
 async def two_strongest_classes(
     connection: AsyncConnection, job_id: UUID, items: int, most: int = MOST_ITEMS
 ) -> list[tuple[int, int, int]]:
-    """(votes of the strongest class, of the second, items that stand so); of a large job, every so manieth item.
+    """Count items by (votes of the strongest class, votes of the second class, number of items).
 
-    Which items are looked at depends on their numbers alone, never on their votes.
+    Of a large job, only every n-th item is read: the choice depends on item numbers alone, never on votes.
     """
     step = max(1, ceil(items / most))
     rows = await fetch(connection, _TWO_STRONGEST, job_id, items, step)

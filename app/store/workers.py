@@ -1,66 +1,37 @@
-"""Workers: what they charge, what their answers have taught about them, and who is shut out."""
+"""Workers: what they charge, what their answers have shown, and who is blocked or gets no new work."""
 
 import json
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
-from decimal import Decimal
+from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
 
 from asyncpg import Record
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from app.domain.worker import Registration, Worker
 from app.store.driver import array_text, columns_of, fetch
 
-
-@dataclass(frozen=True, slots=True)
-class Worker:
-    """A worker of a job; one who is not registered costs what the item costs."""
-
-    skill: Sequence[float] | None = None
-    price: Decimal = Decimal(1)
-    block: Mapping[str, Any] | None = None  # why, on what evidence, since when; None: not blocked
-    decided: int = 0
-    agreed: int = 0
-    gold_asked: int = 0
-    carried: Sequence[float] | None = None  # the skill that was brought from another job
-    away: Mapping[str, Any] | None = None  # why a fit has turned the worker away; None: it has not
-
-    @property
-    def is_welcome(self) -> bool:
-        """Whether there may be new work for this worker."""
-        return self.block is None and self.away is None
-
-
-STRANGER = Worker()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Registration:
-    """What a requester says of a worker; what is None stays as it is."""
-
-    worker: str
-    price: Decimal | None = None
-    tier: str | None = None
-    skill: Sequence[float] | None = None  # that of the tier
-
-
-_COLUMNS = "worker, skill, price, block, decided, agreed, gold_asked, carried, away"
+_COLUMNS = "worker, skill, price, block, scored_answers, agreed_answers, gold_asked, carried, low_information"
 _LOAD = f"SELECT {_COLUMNS} FROM worker WHERE job_id = $1 AND worker = ANY ($2::text[])"
-# Conditions stand as in the index, literally.
+# The conditions are literally those of the index, so that the planner uses it.
 _MOST_PROMISING = f"""
     SELECT {_COLUMNS} FROM worker WHERE job_id = $1 AND registered AND status = 'active' AND worker <> ALL ($2::text[])
-    ORDER BY promise DESC, worker LIMIT {{most}}"""
-_REPLACE = """
-    UPDATE worker w SET skill = sent.skill::double precision[], accuracy = sent.accuracy, copies = sent.copies
+    ORDER BY ucb_score DESC, worker LIMIT {{most}}"""
+_REPLACE_SKILLS = """
+    UPDATE worker w
+    SET skill = sent.skill::double precision[], accuracy = sent.accuracy,
+        copying_probability = sent.copying_probability
     FROM unnest($2::text[], $3::text[], $4::double precision[], $5::double precision[])
-         AS sent (worker, skill, accuracy, copies)
+         AS sent (worker, skill, accuracy, copying_probability)
     WHERE w.job_id = $1 AND w.worker = sent.worker"""
-_FORGET = "UPDATE worker SET skill = NULL, accuracy = NULL, copies = NULL WHERE job_id = $1 AND skill IS NOT NULL"
-_CARRY = """
+_FORGET_SKILLS = """
+    UPDATE worker SET skill = NULL, accuracy = NULL, copying_probability = NULL
+    WHERE job_id = $1 AND skill IS NOT NULL"""
+_CARRY_SKILLS = """
     INSERT INTO worker (job_id, worker, skill, carried, accuracy, tier)
     SELECT $2, worker, skill, skill, accuracy, tier FROM worker WHERE job_id = $1 AND skill IS NOT NULL"""
-_BEGIN = """
+_INSERT_NEW = """
     INSERT INTO worker (job_id, worker) SELECT $1, sent.worker FROM unnest($2::text[]) AS sent (worker)
     ON CONFLICT (job_id, worker) DO NOTHING"""
 _REGISTER = """
@@ -75,25 +46,27 @@ _BLOCK = """
     WHERE w.job_id = $1 AND w.worker = sent.worker"""
 _UNBLOCK = """
     UPDATE worker
-    SET status = 'active', block = NULL, away = NULL, pardoned_at = decided, recount = recount OR status = 'blocked'
-    WHERE job_id = $1 AND worker = $2 AND (status = 'blocked' OR away IS NOT NULL)"""
-_TURN_AWAY = """
+    SET status = 'active', block = NULL, low_information = NULL, pardoned_at = scored_answers,
+        recount = recount OR status = 'blocked'
+    WHERE job_id = $1 AND worker = $2 AND (status = 'blocked' OR low_information IS NOT NULL)"""
+_CLEAR_LOW_INFORMATION = """
+    UPDATE worker SET low_information = NULL
+    WHERE job_id = $1 AND low_information IS NOT NULL AND worker <> ALL ($2::text[])"""
+_SET_LOW_INFORMATION = """
     UPDATE worker w
-    SET away = CASE
-        WHEN w.away IS NULL THEN sent.away::jsonb
-        ELSE sent.away::jsonb || jsonb_build_object('since', w.away -> 'since')
+    SET low_information = CASE
+        WHEN w.low_information IS NULL THEN sent.low_information::jsonb
+        ELSE sent.low_information::jsonb || jsonb_build_object('since', w.low_information -> 'since')
     END
-    FROM unnest($2::text[], $3::text[]) AS sent (worker, away)
+    FROM unnest($2::text[], $3::text[]) AS sent (worker, low_information)
     WHERE w.job_id = $1 AND w.worker = sent.worker AND w.pardoned_at IS NULL
     RETURNING w.worker"""
-_WELCOME = "UPDATE worker SET away = NULL WHERE job_id = $1 AND away IS NOT NULL AND worker <> ALL ($2::text[])"
-_RECOUNTED = "UPDATE worker SET recount = false WHERE job_id = $1 AND worker = $2"
-_PENDING = """
-    SELECT worker FROM worker WHERE job_id = $1 AND recount ORDER BY worker"""
+_MARK_RECOUNTED = "UPDATE worker SET recount = false WHERE job_id = $1 AND worker = $2"
+_TO_RECOUNT = "SELECT worker FROM worker WHERE job_id = $1 AND recount ORDER BY worker"
 
 
 async def load_workers(connection: AsyncConnection, job_id: UUID, names: Collection[str]) -> dict[str, Worker]:
-    """Those of these workers of whom something is known."""
+    """Load those of these workers that the job knows."""
     rows = await fetch(connection, _LOAD, job_id, list(names)) if names else []
     return {row["worker"]: _worker(row) for row in rows}
 
@@ -101,40 +74,41 @@ async def load_workers(connection: AsyncConnection, job_id: UUID, names: Collect
 async def most_promising(
     connection: AsyncConnection, job_id: UUID, *, besides: Collection[str], most: int
 ) -> dict[str, Worker]:
-    """The registered workers who should be asked first, other than these; best first."""
+    """Load the registered workers to ask first, other than `besides`; best first."""
     rows = await fetch(connection, _MOST_PROMISING.format(most=int(most)), job_id, list(besides))
     return {row["worker"]: _worker(row) for row in rows}
 
 
 @dataclass(frozen=True, slots=True)
-class Fitted:
-    """What a fit has found out about a worker."""
+class FittedSkill:
+    """What a refit has found out about a worker."""
 
     worker: str
     skill: Sequence[float]
     accuracy: float | None
-    copies: float | None  # how likely the worker repeats a source
+    copying_probability: float | None  # how likely the worker repeats a source
 
 
-async def replace_skills(connection: AsyncConnection, job_id: UUID, found: Sequence[Fitted]) -> None:
-    """Write what was found out about workers who are known."""
-    names, accuracies, copies = columns_of(found, "worker", "accuracy", "copies")
-    await fetch(connection, _REPLACE, job_id, names, [array_text(one.skill) for one in found], accuracies, copies)
+async def replace_skills(connection: AsyncConnection, job_id: UUID, found: Sequence[FittedSkill]) -> None:
+    """Write what a refit has found out about workers that the job knows."""
+    names, accuracies, copying_probability = columns_of(found, "worker", "accuracy", "copying_probability")
+    skills = [array_text(one.skill) for one in found]
+    await fetch(connection, _REPLACE_SKILLS, job_id, names, skills, accuracies, copying_probability)
 
 
 async def forget_skills(connection: AsyncConnection, job_id: UUID) -> None:
-    """All workers are newcomers again: what the numbers of a skill mean has changed."""
-    await fetch(connection, _FORGET, job_id)
+    """Make all workers newcomers again, because the numbers of a skill mean something else now."""
+    await fetch(connection, _FORGET_SKILLS, job_id)
 
 
 async def carry_skills(connection: AsyncConnection, source: UUID, target: UUID) -> None:
-    """Let the workers of a job begin another one with the skill and the tier that they have."""
-    await fetch(connection, _CARRY, source, target)
+    """Copy the skills and tiers of a job's workers to another job."""
+    await fetch(connection, _CARRY_SKILLS, source, target)
 
 
 async def begin_workers(connection: AsyncConnection, job_id: UUID, names: Collection[str]) -> None:
-    """Let the job know of these workers, without offering them to it."""
-    await fetch(connection, _BEGIN, job_id, list(names))
+    """Insert those of these workers that the job does not know yet, unregistered."""
+    await fetch(connection, _INSERT_NEW, job_id, list(names))
 
 
 async def save_registrations(connection: AsyncConnection, job_id: UUID, sent: Sequence[Registration]) -> None:
@@ -146,35 +120,126 @@ async def save_registrations(connection: AsyncConnection, job_id: UUID, sent: Se
 
 
 async def save_blocks(connection: AsyncConnection, job_id: UUID, blocks: Mapping[str, Mapping[str, Any]]) -> None:
-    """Shut out these workers, who must be known; unless their votes are kept, they are to be counted again."""
+    """Block known workers; unless a block keeps the votes, mark them to be counted again."""
     recount = [block["votes"] != "keep" for block in blocks.values()]
     await fetch(connection, _BLOCK, job_id, list(blocks), [json.dumps(block) for block in blocks.values()], recount)
 
 
 async def lift_block(connection: AsyncConnection, job_id: UUID, worker: str) -> None:
-    """Let a worker in again, whoever shut it out, and remember how many votes had been held to a label by then."""
+    """Let a worker in again, and remember how many answers were scored by then."""
     await fetch(connection, _UNBLOCK, job_id, worker)
 
 
-async def save_turned_away(connection: AsyncConnection, job_id: UUID, away: Mapping[str, Mapping[str, Any]]) -> int:
-    """These workers, but for whom a requester has let in again, get nothing new; all others are welcome.
+async def save_low_information(
+    connection: AsyncConnection, job_id: UUID, low_information: Mapping[str, Mapping[str, Any]]
+) -> int:
+    """Give these workers no new work, and all others again; returns how many workers that concerns.
 
-    Since when somebody is away stays as it is. Gives how many are away now.
+    A worker whom a requester let in again is left out. `since` of a worker who was on the list before stays.
     """
-    await fetch(connection, _WELCOME, job_id, list(away))
-    return len(await fetch(connection, _TURN_AWAY, job_id, list(away), [json.dumps(why) for why in away.values()]))
+    await fetch(connection, _CLEAR_LOW_INFORMATION, job_id, list(low_information))
+    sent = [json.dumps(one) for one in low_information.values()]
+    return len(await fetch(connection, _SET_LOW_INFORMATION, job_id, list(low_information), sent))
 
 
 async def mark_recounted(connection: AsyncConnection, job_id: UUID, worker: str) -> None:
-    """Nothing is left to be done about the votes of a worker."""
-    await fetch(connection, _RECOUNTED, job_id, worker)
+    """Note that the worker's votes are counted as they should be."""
+    await fetch(connection, _MARK_RECOUNTED, job_id, worker)
 
 
 async def workers_to_recount(connection: AsyncConnection, job_id: UUID) -> list[str]:
-    """Workers who were blocked or let in again, and whose votes have not been dealt with yet."""
-    return [row["worker"] for row in await fetch(connection, _PENDING, job_id)]
+    """List workers who were blocked or let in again and whose votes are not yet recounted."""
+    return [row["worker"] for row in await fetch(connection, _TO_RECOUNT, job_id)]
 
 
 def _worker(row: Record) -> Worker:
     _, *known = row
     return Worker(*known)
+
+
+KEPT_SECONDS = 25  # of the latest answers: enough for a median, few enough to fit into the row
+
+
+@dataclass(slots=True)
+class Tally:
+    """What a transaction adds to a worker's row; the skill replaces the one before."""
+
+    worker: str
+    skill: Sequence[float] | None = None
+    accuracy: float | None = None
+    answers: int = 0
+    gold_asked: int = 0
+    gold_right: int = 0
+    seconds: list[float] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """How many of a worker's answers were compared with a label so far, and how many agreed."""
+
+    worker: str
+    scored_answers: int
+    agreed_answers: int
+    blocked: bool
+    pardoned_at: int | None
+
+
+_SCORE = "w.worker, w.scored_answers, w.agreed_answers, w.status = 'blocked' AS blocked, w.pardoned_at"
+_ADDED = ("answers", "scored_answers", "agreed_answers", "gold_asked", "gold_right")
+# In the order of names, against deadlocks; all writers hold the job's lock anyway, and sorting costs nothing.
+_SAVE_TALLIES = f"""
+    INSERT INTO worker AS w (job_id, worker, skill, accuracy, {", ".join(_ADDED)}, seconds)
+    SELECT $1, sent.worker, sent.skill::double precision[], sent.accuracy, sent.answers,
+           sent.gold_asked, sent.gold_right, sent.gold_asked, sent.gold_right, sent.seconds::real[]
+    FROM unnest($2::text[], $3::text[], $4::double precision[], $5::bigint[], $6::bigint[], $7::bigint[], $8::text[])
+         AS sent (worker, skill, accuracy, answers, gold_asked, gold_right, seconds)
+    ORDER BY sent.worker
+    ON CONFLICT (job_id, worker) DO UPDATE
+    SET skill = coalesce(excluded.skill, w.skill),
+        accuracy = CASE WHEN excluded.skill IS NULL THEN w.accuracy ELSE excluded.accuracy END,
+        {", ".join(f"{name} = w.{name} + excluded.{name}" for name in _ADDED)},
+        seconds = (w.seconds || excluded.seconds)[
+            greatest(cardinality(w.seconds) + cardinality(excluded.seconds) - {KEPT_SECONDS - 1}, 1):]
+    RETURNING {_SCORE}"""
+# Each vote is scored at most once against its item's final label, and only if the label would win without it. `scored`
+# is the last answer of the item that was scored. Answers on gold items were scored when they arrived.
+_SCORE_VOTES = f"""
+    WITH compared AS (
+        SELECT a.worker, a.label = i.label AS same
+        FROM item i JOIN answer a ON a.job_id = i.job_id AND a.item_id = i.item_id
+        WHERE i.job_id = $1 AND i.item_id = ANY ($2::bigint[]) AND a.job_id = $1 AND a.item_id = ANY ($2)
+            AND i.state = 'resolved' AND i.gold IS NULL
+            AND a.answer_id > i.scored AND a.counted AND NOT a.withheld AND a.worker IS NOT NULL
+            AND (a.label <> i.label OR i.votes[i.label + 1] - 1 > coalesce((
+                SELECT max(vote) FROM unnest(i.votes) WITH ORDINALITY AS other (vote, place)
+                WHERE place <> i.label + 1), 0))
+    ), marked AS (
+        UPDATE item SET scored = $3 WHERE job_id = $1 AND item_id = ANY ($2) AND state = 'resolved'
+    )
+    UPDATE worker w
+    SET scored_answers = w.scored_answers + score.scored_answers,
+        agreed_answers = w.agreed_answers + score.agreed_answers
+    FROM (SELECT worker, count(*) AS scored_answers, count(*) FILTER (WHERE same) AS agreed_answers FROM compared
+          GROUP BY worker ORDER BY worker) AS score
+    WHERE w.job_id = $1 AND w.worker = score.worker
+    RETURNING {_SCORE}"""
+
+
+async def save_tallies(connection: AsyncConnection, job_id: UUID, tallies: Sequence[Tally]) -> list[Score]:
+    """Add to the rows of these workers, or insert them; returns the scores that gold answers have changed."""
+    if not tallies:
+        return []
+    workers, *numbers = columns_of(tallies, "worker", "accuracy", "answers", "gold_asked", "gold_right")
+    skills = [None if tally.skill is None else array_text(tally.skill) for tally in tallies]
+    seconds = [array_text(tally.seconds[-KEPT_SECONDS:]) for tally in tallies]
+    rows = await fetch(connection, _SAVE_TALLIES, job_id, workers, skills, *numbers, seconds)
+    tested = {tally.worker for tally in tallies if tally.gold_asked}
+    return [Score(**row) for row in rows if row["worker"] in tested]
+
+
+async def score_votes(
+    connection: AsyncConnection, job_id: UUID, item_ids: Collection[int], *, newest: int
+) -> list[Score]:
+    """Score the votes on resolved items, up to the newest answer; returns the scores that have changed."""
+    rows = await fetch(connection, _SCORE_VOTES, job_id, list(item_ids), newest) if item_ids else []
+    return [Score(**row) for row in rows]

@@ -1,1 +1,1 @@
-"""The verbs: one file, one story."""
+"""Use cases: what the service does, one story per module, on top of the store and the policies."""

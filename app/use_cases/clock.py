@@ -1,4 +1,4 @@
-"""Time as an argument: what a use case asks once it has its lock."""
+"""The clock as an argument: a use case reads it after it has got its lock."""
 
 from collections.abc import Callable
 from datetime import datetime

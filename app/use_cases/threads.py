@@ -1,4 +1,4 @@
-"""Long work in a thread while the database is busy, with nothing left running when the request ends."""
+"""Run work in a thread while the database is busy, and leave no thread running when the request ends."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
@@ -8,10 +8,10 @@ T = TypeVar("T")
 
 
 async def one_ahead(source: Iterator[T]) -> AsyncGenerator[T]:
-    """What a slow iterator gives, in order: the next is drawn while its caller uses the one before."""
+    """Yield what a slow iterator gives, in order; the next value is computed while the caller uses the last."""
     drawing = asyncio.create_task(asyncio.to_thread(_draw, source))
     try:
-        # Shielded: a thread cannot be stopped, and whoever closes the source's file must know that it has ended.
+        # Shielded: a thread cannot be stopped, and the caller may close the source's file only after it has ended.
         while drawn := await asyncio.shield(drawing):
             drawing = asyncio.create_task(asyncio.to_thread(_draw, source))
             yield drawn[0]
@@ -20,7 +20,7 @@ async def one_ahead(source: Iterator[T]) -> AsyncGenerator[T]:
 
 
 async def in_thread(work: Callable[[], T], during: Awaitable[None] | None = None) -> T:
-    """The outcome of the work, done in a thread, perhaps while something else is awaited."""
+    """Run the work in a thread and return its result; meanwhile await `during`."""
     working = asyncio.create_task(asyncio.to_thread(work))
     try:
         if during is not None:
@@ -31,7 +31,7 @@ async def in_thread(work: Callable[[], T], during: Awaitable[None] | None = None
 
 
 def _draw(source: Iterator[T]) -> tuple[T] | None:
-    """The next of the source, wrapped to tell it from the end."""
+    """The next value in a tuple; None at the end."""
     for drawn in source:
         return (drawn,)
     return None
@@ -39,4 +39,4 @@ def _draw(source: Iterator[T]) -> tuple[T] | None:
 
 async def _ended(task: asyncio.Task[T]) -> None:
     await asyncio.wait([task])
-    task.exception()  # looked at, so that nobody warns of an error that came second
+    task.exception()  # retrieve the exception, otherwise asyncio warns about it

@@ -1,28 +1,30 @@
 """What the engine decides from votes alone."""
 
+import pickle
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.domain import Decision
 from app.policy.allocation import Requallo, RoundRobin
-from app.policy.belief import Facts, State
-from app.policy.engine import Engine
+from app.policy.core.belief import ItemContext, State
+from app.policy.core.decision import Decision
+from app.policy.engine import Engine, RememberedDecisions
+from app.policy.job_policy import JobPolicy
+from app.policy.quality.spammers import Spammers
 from app.policy.requirements import Ratio
-from app.policy.rules import Rules
-from app.policy.spammers import Spammers
-from app.policy.workers import Anonymous
+from app.policy.worker_models import Anonymous
 
 PLAIN = {"worker_model": Anonymous(), "requirement": Ratio()}
 VOTES = st.lists(st.integers(0, 13), min_size=2, max_size=4)
 
 
-def judged(votes, **rules):
+def judged(votes, **policy):
     labels = tuple("abcd"[: len(np.atleast_2d(votes)[0])])
-    engine = Engine(Rules(labels=labels, **PLAIN | rules))
+    engine = Engine(JobPolicy(labels=labels, **PLAIN | policy))
     state = State(np.atleast_2d(np.asarray(votes, dtype=float)), np.empty((len(np.atleast_2d(votes)), 0)))
-    judgement = engine.judge(state, Facts.plain(len(state.votes)))
+    judgement = engine.judge(state, ItemContext.plain(len(state.votes)))
     return engine, judgement
 
 
@@ -41,7 +43,7 @@ def test_the_names_of_the_classes_do_not_matter(votes, random):
     random.shuffle(order)
     _, one = judged([votes])
     _, other = judged([[votes[c] for c in order]])
-    assert one.wanted[0] == other.wanted[0]
+    assert one.max_open_assignments[0] == other.max_open_assignments[0]
     assert one.priority[0] == pytest.approx(other.priority[0], abs=1e-9)
     assert one.belief.posterior[0][order] == pytest.approx(other.belief.posterior[0], abs=1e-9)
 
@@ -53,7 +55,7 @@ def test_many_items_are_judged_as_each_alone(votes):
     for row, pair in enumerate(votes):
         _, alone = judged([pair])
         assert together.priority[row] == alone.priority[0]
-        assert together.wanted[row] == alone.wanted[0]
+        assert together.max_open_assignments[row] == alone.max_open_assignments[0]
         assert together.progress[row] == alone.progress[0]
 
 
@@ -67,7 +69,7 @@ def test_progress_is_between_none_and_all(votes):
 @given(VOTES, st.integers(3, 20), st.integers(3, 14))
 def test_an_open_item_never_wants_more_than_its_limits_allow(votes, max_labels, max_votes):
     _, judgement = judged([votes], max_labels=max_labels, max_votes_per_label=max_votes)
-    wanted = judgement.wanted[0]
+    wanted = judgement.max_open_assignments[0]
     assert wanted >= 0
     if wanted:
         assert sum(votes) + wanted <= max_labels
@@ -79,13 +81,13 @@ def test_an_open_item_never_wants_more_than_its_limits_allow(votes, max_labels, 
 def test_the_minimum_counts_real_labels():
     """Ratio 4 holds at 3:0, but with five labels asked for, the item wants two more."""
     engine, judgement = judged([[3, 0]], min_labels=5)
-    assert judgement.wanted[0] == 2
+    assert judgement.max_open_assignments[0] == 2
     verdict = engine.verdict(judgement, 0)
     assert (verdict.decision, verdict.reason.code) == (Decision.CONTINUE, "count-not-reached")
 
 
 @pytest.mark.parametrize(
-    ("votes", "rules", "code"),
+    ("votes", "policy", "code"),
     [
         ([2, 2], {"max_labels": 4}, "max-labels"),
         ([14, 9], {}, "max-votes-per-label"),
@@ -93,8 +95,8 @@ def test_the_minimum_counts_real_labels():
         ([0, 0], {"requirement": {"kind": "profit", "value": 9, "loss": 1}}, "does-not-pay"),
     ],
 )
-def test_a_limit_gives_up_and_says_which(votes, rules, code):
-    engine, judgement = judged([votes], **rules)
+def test_a_limit_gives_up_and_says_which(votes, policy, code):
+    engine, judgement = judged([votes], **policy)
     verdict = engine.verdict(judgement, 0)
     assert (verdict.decision, verdict.reason.code, verdict.label) == (Decision.GIVE_UP, code, None)
 
@@ -106,15 +108,15 @@ def test_a_resolved_item_is_never_given_up():
 
 
 def test_cost_divides_the_priority():
-    engine = Engine(Rules(labels=("a", "b"), allocation=Requallo(), **PLAIN))
-    facts = Facts(np.array([1.0, 4.0]), np.zeros(2), np.array([1, 2]))
-    judgement = engine.judge(engine.initial(facts), facts)
+    engine = Engine(JobPolicy(labels=("a", "b"), allocation=Requallo(), **PLAIN))
+    context = ItemContext(np.array([1.0, 4.0]), np.zeros(2), np.array([1, 2]))
+    judgement = engine.judge(engine.initial(context), context)
     assert judgement.priority.tolist() == [0.16, 0.04]
 
 
 @given(st.integers(0, 2**63 - 1))
 def test_tie_breaks_hang_on_seed_and_number_alone(seed):
-    engine = Engine(Rules(labels=("a", "b"), seed=seed))
+    engine = Engine(JobPolicy(labels=("a", "b"), seed=seed))
     numbers = np.arange(1, 200)
     ties = engine.tie_breaks(numbers)
     assert (engine.tie_breaks(numbers[50:60]) == ties[50:60]).all()
@@ -124,19 +126,43 @@ def test_tie_breaks_hang_on_seed_and_number_alone(seed):
 
 @given(st.lists(st.tuples(st.integers(0, 6), st.integers(0, 6)), min_size=2, max_size=12))
 def test_where_guessers_are_looked_for_begun_items_come_first(votes):
-    """Fresh ones come last, and among begun ones the order is what it was."""
-    state = State(np.array(votes, dtype=float), np.empty((len(votes), 0)))
-    plain, first = (
-        Engine(Rules(labels=("a", "b"), spammers=spammers, **PLAIN)).judge(state, Facts.plain(len(votes))).priority
-        for spammers in (None, Spammers())
-    )
-    begun = state.votes.sum(axis=1) > 0
-    assert first[~begun].tolist() == plain[~begun].tolist()
-    assert first[begun].tolist() == pytest.approx(plain[begun] * 1e12)
-    assert judged(votes, spammers=Spammers(finish_first=False))[1].priority.tolist() == plain.tolist()
+    """In a tier of their own; priorities, and with them the order within a tier, stay as they are."""
+    _, plain = judged(votes)
+    _, first = judged(votes, spammers=Spammers())
+    begun = np.array(votes).sum(axis=1) > 0
+    valuable = plain.priority > 0
+    assert first.priority.tolist() == plain.priority.tolist()
+    assert (first.tier[valuable] == np.where(begun, 0, 1)[valuable]).all()
+    assert not plain.tier.any()
+    assert not judged(votes, spammers=Spammers(finish_first=False))[1].tier.any()
 
 
 def test_begun_items_come_first_also_where_items_take_turns():
     """Round-robin asks where there are fewest votes: of begun items first, then of fresh ones."""
     _, judgement = judged([[0, 0], [2, 1], [1, 0]], allocation=RoundRobin(), spammers=Spammers())
-    assert np.argsort(-judgement.priority).tolist() == [2, 1, 0]
+    assert np.lexsort((-judgement.priority, judgement.tier)).tolist() == [2, 1, 0]
+
+
+def test_a_begun_item_whose_next_answer_has_no_value_waits_behind_fresh_ones():
+    engine = Engine(JobPolicy(labels=("a", "b"), spammers=Spammers()))
+    tier = engine.tier(np.array([0.2, 0.1, 0.0, 0.0]), np.array([0.0, 3.0, 0.0, 3.0]))
+    assert tier.tolist() == [1, 0, 3, 2]
+
+
+def test_an_engine_is_sent_to_another_process_by_its_configuration():
+    engine = Engine(JobPolicy(labels=("a", "b")), budget=10.0, inverse_costs=3.0, stage=1)
+    engine.remembered.add({("a",): 1})
+    copy = pickle.loads(pickle.dumps(engine))  # noqa: S301  our own bytes
+    assert copy == engine
+    assert copy.model == engine.model
+    assert not copy.remembered.find([("a",)])
+
+
+def test_remembered_decisions_are_bounded():
+    remembered = RememberedDecisions()
+    for number in range(3000):
+        remembered.add({(number,): number})
+    found = remembered.find([(number,) for number in range(3000)])
+    assert 0 < len(found) <= 1000
+    remembered.add({(number,): number for number in range(5000)})
+    assert len(remembered.find([(number,) for number in range(5000)])) <= 1000

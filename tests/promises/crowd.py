@@ -1,6 +1,5 @@
 """A crowd that works badly at random, and what it was told: to be compared with what is in the database."""
 
-import asyncio
 import random
 from collections import Counter
 from dataclasses import dataclass, field
@@ -11,6 +10,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from tests.promises.invariants import broken_invariants
 from tests.promises.replay import History, history_of, over_asked, replayed
 from tests.promises.wire import Reply, Wire
+from tests.waiting import eventually
 
 Who = tuple[str, str, str]  # job, item and worker; or job, assignment and nothing, where the worker has no name
 
@@ -137,13 +137,13 @@ class Client:
 
 
 async def wait_for_rest(url: str, job: dict[str, Any]) -> None:
-    """Let every lease have its time; nobody asks, so it is the service's own sweep that takes them back."""
+    """Wait until every lease is over. No client asks, so it is the service's own sweep that takes them back."""
     wire = Wire(url)
-    for _ in range(200):
-        # Not by the money: leases of workers who are free hold none.
-        if not (await wire.get(f"/v1/jobs/{job['id']}/assignments?state=live&limit=1")).body["assignments"]:
-            break
-        await asyncio.sleep(0.1)
+
+    async def at_rest() -> bool:  # not by the reserved money: assignments of workers whose price is 0 reserve none
+        return not (await wire.get(f"/v1/jobs/{job['id']}/assignments?state=live&limit=1")).body["assignments"]
+
+    await eventually(at_rest)
     wire.hang_up()
 
 
@@ -154,7 +154,7 @@ async def assert_kept(database: AsyncEngine, job: dict[str, Any], record: Record
     """
     assert await broken_invariants(database, job["id"], at_rest=True) == {}
     history = await history_of(database, job["id"])
-    keys, labels = {item.item_id: item.key for item in history.items}, history.rules.labels
+    keys, labels = {item.item_id: item.key for item in history.items}, history.policy.labels
     kept = {}
     for row in history.answers:
         named = (job["id"], keys[row.item_id], row.worker)

@@ -13,7 +13,7 @@ from fastapi import FastAPI
 
 from app.main import create_app, shut_down
 from app.settings import Settings
-from app.use_cases.release_expired import sweep
+from app.use_cases.work.held_assignments import sweep
 
 T = TypeVar("T")
 
@@ -44,7 +44,7 @@ class InProcess:
         return self.run(together())
 
     def sweep(self, now: datetime) -> None:
-        self.run(sweep(self.app.state.database, now))
+        self.run(sweep(self.app.state.services.database, now))
 
     async def close(self) -> None:
         await self.http.aclose()

@@ -12,7 +12,7 @@ INVARIANTS = {
             OR reserved <> (SELECT coalesce(sum(cost), 0) FROM assignment WHERE job_id = :job AND state = 'live')
             OR spent + reserved > budget)""",
     "in flight": """
-        SELECT count(*) FROM item i WHERE job_id = :job AND in_flight <> (
+        SELECT count(*) FROM item i WHERE job_id = :job AND open_assignments <> (
             SELECT count(*) FROM assignment a
             WHERE a.job_id = i.job_id AND a.item_id = i.item_id AND a.state = 'live')""",
     "votes": """
@@ -54,7 +54,7 @@ INVARIANTS = {
 AT_REST = {
     "a lease that outlives its time": "SELECT count(*) FROM assignment WHERE job_id = :job AND state = 'live'",
     "money held back": "SELECT count(*) FROM job WHERE job_id = :job AND reserved <> 0",
-    "answers out": "SELECT count(*) FROM item WHERE job_id = :job AND in_flight <> 0",
+    "answers out": "SELECT count(*) FROM item WHERE job_id = :job AND open_assignments <> 0",
 }
 
 

@@ -81,7 +81,7 @@ class Model:
     def affords(self, cost: Decimal) -> bool:
         return self.terms.budget is None or self.spent + self.reserved + cost <= self.terms.budget
 
-    def in_flight(self, key: str) -> int:
+    def open_assignments(self, key: str) -> int:
         return sum(lease.item == key for lease in self.live())
 
     def wanted(self, item: ModelItem) -> int:
@@ -103,7 +103,7 @@ class Model:
         return [
             item
             for item in self.items.values()
-            if self.in_flight(item.key) < self.wanted(item) and self.new_to(worker, item.key)
+            if self.open_assignments(item.key) < self.wanted(item) and self.new_to(worker, item.key)
         ]
 
     def affordable(self, worker: str | None) -> list[ModelItem]:
@@ -159,7 +159,8 @@ class Model:
         self.everything_returned()
         said = reply.json()
         if self.paused:
-            assert (said["status"], said["reason"]["code"], said["assignments"]) == ("stop", "job-paused", [])
+            assert (said["status"], said["reason"]["code"], said["assignments"]) == ("wait", "job-paused", [])
+            self._check_waiting(said, reply.headers)
             return
         held = {} if call.worker is None else {one.number: one for one in self.live() if one.worker == call.worker}
         first = min(len(held), call.count)
@@ -180,7 +181,7 @@ class Model:
     def give(self, one: dict[str, Any], worker: str | None) -> None:
         item = self.items[one["item"]]
         assert item.state == "open"
-        assert self.in_flight(item.key) < self.wanted(item), "a label was asked for that could not matter"
+        assert self.open_assignments(item.key) < self.wanted(item), "a label was asked for that could not matter"
         assert self.new_to(worker, item.key), "the same item twice to a worker"
         cost = self.cost(item, worker)
         assert self.affords(cost), "over budget"
@@ -203,15 +204,20 @@ class Model:
         if not still_open:
             return "stop", "all-resolved"
         if self.allowed(worker):
-            return "stop", "budget-exhausted"
+            return ("wait", "budget-reserved") if self._money_may_return(worker) else ("stop", "budget-exhausted")
         if any(self.new_to(worker, item.key) for item in still_open):
             return "wait", "all-leased"
         return "stop", "worker-has-seen-all"
 
+    def _money_may_return(self, worker: str | None) -> bool:
+        """Live assignments reserve enough for the cheapest item, should they all give their money back."""
+        cheapest = min(self.cost(item, worker) for item in self.items.values())
+        return self.reserved > 0 and self.affords(cheapest - self.reserved)
+
     def _check_waiting(self, said: dict[str, Any], headers: httpx.Headers) -> None:
         """Whoever waits is told how long, and not longer than until the next lease expires."""
         assert (said["status"] == "wait") == (said["retry_after"] is not None) == ("Retry-After" in headers)
-        if said["reason"]["code"] == "all-leased":
+        if said["reason"]["code"] in {"all-leased", "budget-reserved"}:
             soonest = min(lease.expires_at for lease in self.live()) - self.now
             assert 1 <= said["retry_after"] <= max(1, ceil(soonest.total_seconds()))
 
@@ -325,9 +331,9 @@ class Model:
             assert tuple(one["votes"].values()) == item.votes
             assert (one["state"], one["label"]) == (item.state, item.label)
             assert one["verdict"] == DECISION[item.state]
-            assert one["wanted"] == self.wanted(item)
+            assert one["max_open_assignments"] == self.wanted(item)
             expired = sum(self.leases[number].item == item.key for number in self.not_yet_returned)
-            assert 0 <= one["in_flight"] - self.in_flight(item.key) <= expired
+            assert 0 <= one["open_assignments"] - self.open_assignments(item.key) <= expired
 
     def check_assignments(self, said: list[dict[str, Any]]) -> None:
         assert {one["id"] for one in said} == self.leases.keys()

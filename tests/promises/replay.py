@@ -8,10 +8,10 @@ import numpy as np
 from sqlalchemy import Row, text
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from app.domain import Decision, Verdict
-from app.policy.belief import Facts, State
+from app.policy.core.belief import ItemContext, State
+from app.policy.core.decision import Decision, Verdict
 from app.policy.engine import Engine
-from app.policy.rules import Rules
+from app.policy.job_policy import JobPolicy
 
 _LEARNED_ABOUT = "SELECT * FROM worker WHERE job_id = :job AND skill IS NOT NULL"  # others only have a price
 
@@ -27,13 +27,13 @@ class History:
     skills: dict[str, list[float]]
 
     @property
-    def rules(self) -> Rules:
-        return Rules.model_validate(self.job.rules)
+    def policy(self) -> JobPolicy:
+        return JobPolicy.model_validate(self.job.policy)
 
     @property
     def engine(self) -> Engine:
         budget = None if self.job.budget is None else float(self.job.budget)
-        return Engine(self.rules, budget, self.job.inverse_costs)
+        return Engine(self.policy, budget, self.job.inverse_costs)
 
 
 async def history_of(database: AsyncEngine, job_id: str) -> History:
@@ -57,26 +57,26 @@ class Replay:
 
     def __init__(self, engine: Engine, items: list[Row[Any]]) -> None:
         self.engine = engine
-        self.facts = {
-            item.item_id: Facts(
+        self.context = {
+            item.item_id: ItemContext(
                 np.array([float(item.cost)]),
-                np.array([float(item.in_flight)]),
+                np.array([float(item.open_assignments)]),
                 np.array([item.item_id]),
                 None,
-                engine.rules.seed,
+                engine.policy.seed,
             )
             for item in items
         }
-        self.states: dict[int, State] = {number: engine.initial(facts) for number, facts in self.facts.items()}
+        self.states: dict[int, State] = {number: engine.initial(context) for number, context in self.context.items()}
         self.skills: dict[str, np.ndarray] = {}
         self.closed: dict[int, Verdict] = {}
-        self.voters: dict[int, list[tuple[str | None, int]]] = {number: [] for number in self.facts}
-        first = {number: self._judge(number).wanted[0] for number in self.facts}
+        self.voters: dict[int, list[tuple[str | None, int]]] = {number: [] for number in self.context}
+        first = {number: self._judge(number).max_open_assignments[0] for number in self.context}
         self.wanted: dict[int, list[float]] = {number: [wanted] for number, wanted in first.items()}  # after n answers
 
     def answer(self, number: int, worker: str | None, label: int) -> Verdict:
         state, learned = self.engine.learn(
-            self.states[number], self.facts[number], self._skill(worker)[None, :], np.array([label])
+            self.states[number], self.context[number], self._skill(worker)[None, :], np.array([label])
         )
         self.states[number] = state
         self._learn(worker, learned[0])
@@ -86,7 +86,7 @@ class Replay:
             return self.closed[number]
         judgement = self._judge(number)
         verdict = self.engine.verdict(judgement, 0)
-        self.wanted[number].append(judgement.wanted[0])
+        self.wanted[number].append(judgement.max_open_assignments[0])
         if verdict.decision is not Decision.CONTINUE:
             self.closed[number] = verdict
         if verdict.label is not None:
@@ -94,7 +94,7 @@ class Replay:
         return verdict
 
     def _judge(self, number: int):
-        return self.engine.judge(self.states[number], self.facts[number])
+        return self.engine.judge(self.states[number], self.context[number])
 
     def _skill(self, worker: str | None) -> np.ndarray:
         known = None if worker is None else self.skills.get(worker)
@@ -107,7 +107,7 @@ class Replay:
     def _score(self, number: int, label: int) -> None:
         for voter, vote in self.voters[number]:
             agreed = np.array([vote == label])
-            self._learn(voter, self.engine.rules.worker_model.score(self._skill(voter)[None, :], agreed)[0])
+            self._learn(voter, self.engine.policy.worker_model.score(self._skill(voter)[None, :], agreed)[0])
 
 
 def replayed(history: History) -> Replay:
@@ -121,13 +121,13 @@ def replayed(history: History) -> Replay:
     for item in history.items:
         state = replay.states[item.item_id]
         assert state.votes[0].tolist() == item.votes
-        assert state.evidence[0].tolist() == item.evidence
+        assert state.model_state[0].tolist() == item.model_state
         if item.item_id in replay.closed:
             assert item.label == replay.closed[item.item_id].label
         if item.state == "open":
-            judgement = replay.engine.judge(state, replay.facts[item.item_id])
-            assert judgement.priority[0] == item.priority
-            assert judgement.wanted[0] == item.wanted
+            judgement = replay.engine.judge(state, replay.context[item.item_id])
+            assert (judgement.tier[0], judgement.priority[0]) == (item.tier, item.priority)
+            assert judgement.max_open_assignments[0] == item.max_open_assignments
     assert {worker: skill.tolist() for worker, skill in replay.skills.items() if skill.size} == history.skills
     return replay
 

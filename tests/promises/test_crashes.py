@@ -8,11 +8,12 @@ from typing import Any
 import httpx
 import psutil
 
-from app.store.database import create_engine
+from app.store.connection import create_engine
 from app.store.embedded import embedded_postgres
 from tests.promises.crowd import Record, assert_kept, wait_for_rest
 from tests.promises.wire import ConnectionLost, Reply, Wire
-from tests.test_command import Service
+from tests.service import Service
+from tests.waiting import eventually
 
 CLIENTS = 16
 KILLS = int(os.environ.get("SUFFICE_KILLS", "3"))
@@ -28,7 +29,7 @@ QUICK = {"SUFFICE_SWEEP_SECONDS": "0.3", "SUFFICE_LOG_LEVEL": "error"}
 
 
 def create(url: str) -> dict[str, Any]:
-    job = httpx.post(f"{url}/v1/jobs", json=JOB).json()
+    job = httpx.post(f"{url}/v1/jobs", json=JOB, timeout=60).json()
     rows = [{"key": f"i{n}", "cost": "2.5" if n % 3 else "0.25"} for n in range(1000)]
     assert httpx.post(f"{url}/v1/jobs/{job['id']}/items", json=rows, timeout=60).status_code == 201
     return job
@@ -69,18 +70,9 @@ class Labeler:
 
 
 async def more_answers(record: Record, number: int) -> None:
-    """Let the crowd work for a while: no kill without a load, no end without a recovery."""
+    """Wait for so many more recorded answers: no kill without a load, no end without a recovery."""
     before = len(record.accepted)
-    async with asyncio.timeout(60):
-        while len(record.accepted) < before + number:  # noqa: ASYNC110  what is awaited is told over HTTP, one by one
-            await asyncio.sleep(0.02)
-
-
-def end(running: Service) -> None:
-    if running.process.poll() is None:
-        running.process.kill()
-    running.process.wait()
-    running.process.stdout.close()
+    await eventually(lambda: len(record.accepted) >= before + number)
 
 
 def assert_only_answers_and_pauses(record: Record) -> None:
@@ -104,13 +96,13 @@ async def test_nothing_acknowledged_is_lost_when_the_service_is_killed(tmp_path,
             for _ in range(KILLS):
                 await more_answers(record, chance.randint(10, 40))
                 await asyncio.sleep(chance.random() / 10)
-                end(running)
+                running.kill()
                 running = await asyncio.to_thread(Service, tmp_path / "kept", **settings, SUFFICE_PORT=port)
             await more_answers(record, 20)
             over.set()
         await wait_for_rest(running.url, job)
     finally:
-        end(running)
+        running.kill()
     assert record.codes["connection lost"] > 0
     assert_only_answers_and_pauses(record)
     await assert_kept(database, job, record)

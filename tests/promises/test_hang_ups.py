@@ -2,22 +2,22 @@
 
 import asyncio
 import random
-import threading
 from collections.abc import Iterator
 from contextlib import suppress
 
 import pytest
-import uvicorn
 from fastapi import FastAPI
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.main import create_app
 from app.settings import Settings
-from app.use_cases.release_expired import sweep
-from tests.conftest import Clock
+from app.use_cases.work.held_assignments import sweep
+from tests.clock import Clock
 from tests.promises.crowd import wait_for_rest
 from tests.promises.invariants import broken_invariants
 from tests.promises.wire import Wire
+from tests.service import on_a_port
+from tests.waiting import eventually
 
 IMPATIENT = 200
 
@@ -27,36 +27,19 @@ def served_app(database_url: str) -> Iterator[tuple[str, FastAPI]]:
     """The service on a real port, and its inside."""
     settings = Settings(database_url=database_url, sweep_seconds=0.3, log_level="error")
     app = create_app(settings)
-    config = uvicorn.Config(app, port=0, log_config=None, access_log=False, timeout_graceful_shutdown=5)
-    server = uvicorn.Server(config)
-    thread = threading.Thread(target=server.run, daemon=True)
-    thread.start()
-    while not server.started:
-        threading.Event().wait(0.02)
-    port = server.servers[0].sockets[0].getsockname()[1]
-    yield f"http://127.0.0.1:{port}", app
-    server.should_exit = True
-    thread.join(20)  # a service that does not end must not keep the test from failing
+    with on_a_port(app) as url:
+        yield url, app
 
 
-async def broken_after_sweeping(database: AsyncEngine, job_id: str, clock: Clock) -> dict[str, int]:
-    """Another service of the run may be sweeping at this moment, by the real time: then this sweep does nothing."""
-    for _ in range(20):
-        await sweep(database, clock.now)
-        broken = await broken_invariants(database, job_id, at_rest=True)
-        if not broken:
-            break
-        await asyncio.sleep(0.1)
-    return broken
+async def all_is_kept_after_a_sweep(database: AsyncEngine, job_id: str, clock: Clock) -> bool:
+    """Sweep and check. While another service of this run sweeps, by the real time, this sweep does nothing."""
+    await sweep(database, clock.now)
+    return await broken_invariants(database, job_id, at_rest=True) == {}
 
 
-async def connections_in_use(app: FastAPI) -> int:
-    """After a moment in which whatever still runs may end."""
-    for _ in range(200):
-        if not app.state.database.pool.checkedout():
-            break
-        await asyncio.sleep(0.05)
-    return app.state.database.pool.checkedout()
+async def all_connections_come_back(app: FastAPI) -> None:
+    """Wait until whatever still runs has ended."""
+    await eventually(lambda: app.state.services.database.pool.checkedout() == 0)
 
 
 def some_request(chance: random.Random, job: str, worker: str) -> tuple[str, dict]:
@@ -83,7 +66,7 @@ async def test_who_hangs_up_leaves_nothing_behind(served_app, database):
         impatient.hang_up()
 
     await asyncio.gather(*(hang_up_on(number) for number in range(IMPATIENT)))
-    assert await connections_in_use(app) == 0
+    await all_connections_come_back(app)
     await wait_for_rest(url, job)
     assert await broken_invariants(database, job["id"], at_rest=True) == {}
     assert (await wire.get(f"/v1/jobs/{job['id']}")).body["answers"] > 0
@@ -115,8 +98,8 @@ async def test_who_is_cancelled_takes_nobody_along(new_job, app, database, clock
     async with asyncio.timeout(60):  # who waits for ever was taken along too
         _, *statuses = await asyncio.gather(asyncio.gather(*everybody), *(patient(number) for number in range(10)))
     assert set().union(*statuses) <= {200, 409}
-    assert await connections_in_use(app) == 0
+    await all_connections_come_back(app)
     assert await broken_invariants(database, job.id) == {}
     clock.advance(61)
-    assert await broken_after_sweeping(database, job.id, clock) == {}
+    await eventually(lambda: all_is_kept_after_a_sweep(database, job.id, clock))
     assert (await job.next("last"))["status"] == "continue"

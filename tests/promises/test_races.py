@@ -15,7 +15,7 @@ import pytest
 
 from tests.promises.crowd import Client, Record, assert_kept, wait_for_rest
 from tests.promises.wire import Wire
-from tests.test_command import service
+from tests.service import service
 
 REQUESTS = int(os.environ.get("SUFFICE_RACE_REQUESTS", "3000"))
 CLIENTS = 64
@@ -64,11 +64,11 @@ def services(tmp_path, database_url):
 
 
 def create(url: str, fields: dict[str, Any]) -> dict[str, Any]:
-    job = httpx.post(f"{url}/v1/jobs", json=fields | {"lease_seconds": 1}).json()
+    job = httpx.post(f"{url}/v1/jobs", json=fields | {"lease_seconds": 1}, timeout=60).json()
     rows = [{"key": f"i{n}", "cost": COSTS[n % len(COSTS)]} for n in range(1, SIZE + 1)]
     assert httpx.post(f"{url}/v1/jobs/{job['id']}/items", json=rows, timeout=60).status_code == 201
     prices = [{"worker": f"w{n}", "price": price} for n, price in enumerate(["0.001", "0.5", "3", "0"], start=1)]
-    assert httpx.post(f"{url}/v1/jobs/{job['id']}/workers", json=prices).status_code == 200
+    assert httpx.post(f"{url}/v1/jobs/{job['id']}/workers", json=prices, timeout=60).status_code == 200
     return job | {"size": SIZE}
 
 

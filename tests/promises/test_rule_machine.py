@@ -45,16 +45,16 @@ PLACE = st.integers(0, 99)  # in a list, from its beginning again where it is sh
 @st.composite
 def terms(draw: st.DrawFn) -> Terms:
     """Rules whose limits leave room for a unanimous item, some of them just so."""
-    rules = Terms(
+    policy = Terms(
         labels=("cat", "dog", "cow", "ant")[: draw(st.integers(2, 4))],
         requirement=draw(REQUIREMENTS),
         budget=None if (budget := draw(BUDGETS)) is None else Decimal(budget),
         lease_seconds=draw(st.sampled_from([10, 60])),
         min_labels=draw(st.integers(1, 3)),
     )
-    fewest = rules.shortfall(rules.no_votes)
+    fewest = policy.shortfall(policy.no_votes)
     limits = st.none() | st.integers(fewest, fewest + 3)
-    return Terms(**vars(rules) | {"max_labels": draw(limits), "max_votes_per_label": draw(limits)})
+    return Terms(**vars(policy) | {"max_labels": draw(limits), "max_votes_per_label": draw(limits)})
 
 
 ITEM = st.builds(
@@ -105,13 +105,13 @@ class Promises(RuleBasedStateMachine):
     clock: object
     in_order = False
 
-    @initialize(rules=terms(), allocation=ALLOCATIONS, seed=st.integers(0, 9), rows=FIRST_ITEMS | st.just([]))
-    def create(self, rules: Terms, allocation: str, seed: int, rows: list[dict]) -> None:
-        body = rules.body | {"allocation": {"kind": allocation}, "seed": seed}
+    @initialize(policy=terms(), allocation=ALLOCATIONS, seed=st.integers(0, 9), rows=FIRST_ITEMS | st.just([]))
+    def create(self, policy: Terms, allocation: str, seed: int, rows: list[dict]) -> None:
+        body = policy.body | {"allocation": {"kind": allocation}, "seed": seed}
         created = self.service.post("/v1/jobs", body)
         assert created.status_code == 201, created.text
         self.path = created.headers["Location"]
-        self.model = Model(rules, self.clock.now)
+        self.model = Model(policy, self.clock.now)
         if rows:
             self.do(AddItems(rows))
 
@@ -234,7 +234,7 @@ class Promises(RuleBasedStateMachine):
             return  # what went wrong is being told
         self.read_everything()
         job = self.path.rpartition("/")[2]
-        broken = self.service.run(broken_invariants(self.service.app.state.database, job))
+        broken = self.service.run(broken_invariants(self.service.app.state.services.database, job))
         assert broken == {}
 
     def _ask_for_the_best(self, call: Ask) -> None:

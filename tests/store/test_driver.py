@@ -4,7 +4,7 @@ import asyncio
 import threading
 from uuid import UUID
 
-from app.store.history import read_history
+from app.store.job_history import read_history
 
 
 async def test_reading_all_answers_can_be_given_up_at_any_moment(new_job, database):

@@ -13,6 +13,7 @@ import pytest
 
 from app.errors import StartupError
 from app.store.embedded import _server, embedded_postgres
+from tests.waiting import eventually_blocking
 
 
 async def _fetch(url: str, statement: str):
@@ -31,9 +32,7 @@ def _kill(family: list[psutil.Process]) -> None:
     for process in family:
         with suppress(ProcessLookupError):  # the parent's death may have taken it along
             os.kill(process.pid, signal.SIGKILL)
-    deadline = time.monotonic() + 30
-    while not all(map(_is_gone, family)) and time.monotonic() < deadline:
-        time.sleep(0.05)
+    eventually_blocking(lambda: all(map(_is_gone, family)))
 
 
 def _is_gone(process: psutil.Process) -> bool:
@@ -109,5 +108,5 @@ def test_a_broken_data_folder_gives_its_last_words(tmp_path):
     with embedded_postgres(tmp_path):
         pass
     (tmp_path / "postgres" / "postgresql.conf").write_text("no such setting = 1\n")
-    with pytest.raises(StartupError, match=r"does not start: .*postgresql\.conf"), embedded_postgres(tmp_path):
+    with pytest.raises(StartupError, match=r"did not start: .*postgresql\.conf"), embedded_postgres(tmp_path):
         pass

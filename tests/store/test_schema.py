@@ -9,7 +9,7 @@ from sqlalchemy import inspect, text
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from app.store.database import alembic_config, create_engine, current_revision, head_revision, migrate
+from app.store.connection import alembic_config, create_engine, current_revision, head_revision, migrate
 from app.store.tables import metadata
 
 
@@ -61,10 +61,11 @@ async def test_every_primary_key_starts_with_the_job(database: AsyncEngine):
         assert set((await connection.run_sync(first_columns)).values()) == {"job_id"}
 
 
-JOB = "INSERT INTO job (job_id, rules, lease_seconds, created_at{columns}) VALUES (:job, '{{}}', 60, now(){values})"
+JOB = "INSERT INTO job (job_id, policy, lease_seconds, created_at{columns}) VALUES (:job, '{{}}', 60, now(){values})"
 ITEM = (
-    "INSERT INTO item (job_id, item_id, key, cost, votes, priority, tie_break, wanted, confidence, progress, reason, "
-    "state, label) VALUES (:job, 1, 'a', {cost}, '{votes}', 0, 0, {wanted}, 0.5, 0, '{{}}', '{state}', {label})"
+    "INSERT INTO item (job_id, item_id, key, cost, votes, priority, tie_break, max_open_assignments, confidence, "
+    "progress, reason, state, label) VALUES (:job, 1, 'a', {cost}, '{votes}', 0, 0, {max_open_assignments}, 0.5, 0, "
+    "'{{}}', '{state}', {label})"
 )
 
 
@@ -93,15 +94,15 @@ async def test_no_job_row_can_break_a_promise(database, columns, values, constra
         ({"cost": "0"}, "ck_item_cost_is_an_amount"),
         ({"cost": "'NaN'"}, "ck_item_cost_is_an_amount"),
         ({"votes": "{1,-1}"}, "ck_item_votes_are_not_negative"),
-        ({"state": "lost", "wanted": "0"}, "ck_item_state_is_known"),
-        ({"state": "resolved", "wanted": "0"}, "ck_item_resolved_has_a_label"),
+        ({"state": "lost", "max_open_assignments": "0"}, "ck_item_state_is_known"),
+        ({"state": "resolved", "max_open_assignments": "0"}, "ck_item_resolved_has_a_label"),
         ({"label": "1"}, "ck_item_resolved_has_a_label"),
         ({"state": "given_up"}, "ck_item_closed_wants_nothing"),
-        ({"wanted": "-1"}, "ck_item_counts_are_not_negative"),
+        ({"max_open_assignments": "-1"}, "ck_item_counts_are_not_negative"),
     ],
 )
 async def test_no_item_row_can_break_a_promise(database, change, constraint):
-    good = {"cost": "1", "votes": "{0,0}", "wanted": "3", "state": "open", "label": "NULL"}
+    good = {"cost": "1", "votes": "{0,0}", "max_open_assignments": "3", "state": "open", "label": "NULL"}
     job = uuid4()
     async with database.connect() as connection:
         await connection.execute(text(JOB.format(columns="", values="")), {"job": job})

@@ -3,7 +3,7 @@
 import asyncio
 from datetime import timedelta
 
-from app.use_cases.release_expired import sweep
+from app.use_cases.work.held_assignments import sweep
 from tests.promises.invariants import broken_invariants
 
 

@@ -70,7 +70,7 @@ def test_the_whole_tour_succeeds_by_pressing_execute(browser, served, tmp_path):
     assert execute(browser, "Create a job")[0] == "201"
     status, body = execute(browser, "Add items")
     assert status == "201"
-    assert '"added": 2' in body
+    assert '"added": 3' in body
     status, body = execute(browser, "Get the next items for a worker")
     assert status == "200"
     assert '"status": "continue"' in body
@@ -80,7 +80,7 @@ def test_the_whole_tour_succeeds_by_pressing_execute(browser, served, tmp_path):
     status, body = execute(browser, "Read the labels")
     assert status == "200"
     assert '"cat": 1' in body
-    status, body = execute(browser, "See how a job stands")
+    status, body = execute(browser, "Get a job")
     assert status == "200"
     assert '"answers": 1' in body
     assert browser.get_screenshot_as_file(str(tmp_path / "docs.png"))

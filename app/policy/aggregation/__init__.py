@@ -1,21 +1,21 @@
-"""The aggregation family: what is the final label, and how sure are we?"""
+"""The aggregation family: how the answers of a job become final labels."""
 
 from typing import Annotated
 
 from pydantic import Field
 
-from app.policy.aggregation.ballots import Ballots, Consensus
 from app.policy.aggregation.base import Aggregation
 from app.policy.aggregation.by_model import ByModel
 from app.policy.aggregation.dawid_skene import DawidSkene
 from app.policy.aggregation.glad import Glad
 from app.policy.aggregation.kos import Kos
 from app.policy.aggregation.majority import Majority
-from app.policy.aggregation.one_coin import OneCoin
-from app.policy.aggregation.weighted import Weighted
+from app.policy.aggregation.one_coin_em import OneCoinEM
+from app.policy.aggregation.weighted_majority import WeightedMajority
+from app.policy.core.ballots import Ballots, Consensus
 
 AnyAggregation = Annotated[
-    ByModel | Majority | Weighted | OneCoin | DawidSkene | Glad | Kos, Field(discriminator="kind")
+    ByModel | Majority | WeightedMajority | OneCoinEM | DawidSkene | Glad | Kos, Field(discriminator="kind")
 ]
 
 __all__ = [
@@ -28,6 +28,6 @@ __all__ = [
     "Glad",
     "Kos",
     "Majority",
-    "OneCoin",
-    "Weighted",
+    "OneCoinEM",
+    "WeightedMajority",
 ]

@@ -1,19 +1,22 @@
-"""What the worker model believes."""
+"""Take the label that the worker model believes."""
 
 from typing import Literal
 
-from app.policy.aggregation.ballots import Ballots, Consensus
 from app.policy.aggregation.base import Aggregation, pseudo_answers
-from app.policy.belief import Array, Facts
+from app.policy.core.arrays import Array
+from app.policy.core.ballots import Ballots, Consensus
+from app.policy.core.belief import ItemContext
+from app.policy.quality.fitting import FittedCrowd, fit
+from app.policy.worker_models.auto import Auto
 
 
 class ByModel(Aggregation):
-    """The likeliest class by the belief that the job's worker model has of the item (after Dawid and Skene 1979).
+    """Take the most likely class by the job's worker model (after Dawid and Skene 1979).
 
         argmax_c P(class c is the true one | answers, workers).
 
-    In a job nothing is fitted for it: items hold that belief, and every answer and every refit moves it. On answers
-    alone, `fit` takes the model `auto`: it chooses between one accuracy and a confusion matrix per worker, and fits it.
+    In a job nothing is fitted for it: every item has that belief, and every answer and every refit updates it. On
+    answers alone, `fit` uses the model `auto`.
 
     >>> votes = Ballots.of(item=[0, 0, 0, 1], worker=[0, 1, 2, 0], label=[1, 1, 0, 0])
     >>> ByModel().fit(votes).labels().tolist()
@@ -23,14 +26,11 @@ class ByModel(Aggregation):
     kind: Literal["model"] = "model"
 
     def fit(self, ballots: Ballots, worker_prior: Array | None = None) -> Consensus:
-        from app.policy.fitting import Crowd, fit  # noqa: PLC0415  worker models read ballots, so they come later
-        from app.policy.workers.auto import Auto  # noqa: PLC0415  same
-
-        model, facts = Auto(), Facts.plain(ballots.items)
+        model, context = Auto(), ItemContext.plain(ballots.items)
         pseudo = pseudo_answers(ballots, worker_prior)
         prior = model.newcomer(ballots.classes) + pseudo
-        found = fit(model, 0, ballots, facts, Crowd(prior, prior))
-        posterior = ballots.clamped(model.read(found.refitted.state, facts).posterior)
+        found = fit(model, 0, ballots, context, FittedCrowd(prior, prior))
+        posterior = ballots.clamped(model.read(found.refitted.state, context).posterior)
         return Consensus(
             posterior=posterior,
             informed=ballots.informed,

@@ -1,4 +1,4 @@
-"""Every worker confuses classes in a way of their own."""
+"""One confusion matrix per worker, by expectation maximisation."""
 
 from dataclasses import dataclass
 from typing import Annotated, Literal
@@ -6,34 +6,34 @@ from typing import Annotated, Literal
 import numpy as np
 from pydantic import Field
 
-from app.policy.aggregation.ascent import Tolerance, class_shares, climb, posterior_and_evidence
-from app.policy.aggregation.ballots import Ballots, Consensus
 from app.policy.aggregation.base import Aggregation, MaxIterations, pseudo_answers
 from app.policy.aggregation.incidence import Incidence, by_worker_and_label
-from app.policy.belief import Array
+from app.policy.aggregation.run_em import Tolerance, class_shares, posterior_and_evidence, run_em
+from app.policy.core.arrays import Array
+from app.policy.core.ballots import Ballots, Consensus
 
 
 @dataclass(frozen=True)
 class Confusions:
-    """The parameters of the model."""
+    """The parameters of the Dawid-Skene model."""
 
     share: Array  # (classes,) how common each class is
     chance: Array  # (workers, classes, classes) P(answer l | truth c), by worker, l, c
 
 
 class DawidSkene(Aggregation):
-    """EM on one confusion matrix per worker (Dawid & Skene, Applied Statistics 28, 1979).
+    """Fit one confusion matrix per worker by EM (Dawid & Skene, Applied Statistics 28, 1979).
 
     With q_c the share of class c and pi_jcl the chance that worker j says l where the truth is c,
 
         E step:  P(i is c) ~ q_c prod over answers (i, j, l) of pi_jcl                                    (Eq. 2.5)
         M step:  pi_jcl ~ s + sum over answers (i, j, l) of P(i is c);  q_c ~ s + sum_i P(i is c)    (Eq. 2.3, 2.4)
 
-    starting from the shares of the votes. The pseudo-count s keeps a worker who has not erred yet fallible; s = 1 is
+    starting from the shares of the votes. The pseudo-count s keeps the estimated error rates above 0; s = 1 is
     Laplace's rule, s -> 0 the paper's maximum likelihood. With two classes this is the two-coin model.
-    It keeps workers x classes x classes numbers: for hundreds of classes prefer one-coin.
+    It keeps workers x classes x classes numbers: with hundreds of classes prefer one-coin.
 
-    Three workers, of whom the third says 1 whatever is asked: alone on the last item, that answer tells nothing.
+    Three workers, of whom the third always says 1: alone on the last item, that answer says nothing.
 
     >>> item, worker = np.divmod(np.arange(18), 3)
     >>> answers = [0, 0, 1, 0, 0, 1, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1]
@@ -55,14 +55,14 @@ class DawidSkene(Aggregation):
         given = by_worker_and_label(ballots)
         pseudo = pseudo_answers(ballots, worker_prior)
         prior = self.smoothing + _pseudo_confusions(pseudo, ballots.classes)
-        summit = climb(
+        result = run_em(
             self._m_step(ballots.shares(), given, ballots, prior),
             lambda confusions: self._e_step(confusions, given, ballots, prior),
             lambda posterior, _: self._m_step(posterior, given, ballots, prior),
             max_iterations=self.max_iterations,
             smallest_gain=self.tolerance * len(ballots.item),
         )
-        return summit.consensus(ballots, pseudo, confusion=summit.parameters.chance.transpose(0, 2, 1))
+        return result.consensus(ballots, pseudo, confusion=result.parameters.chance.transpose(0, 2, 1))
 
     def _e_step(self, confusions: Confusions, given: Incidence, ballots: Ballots, prior: Array) -> tuple[Array, float]:
         log_share, log_chance = np.log(confusions.share), np.log(confusions.chance)
@@ -82,7 +82,7 @@ class DawidSkene(Aggregation):
 
 
 def _pseudo_confusions(pseudo: Array, classes: int) -> Array:
-    """Right pseudo-answers spread over the diagonal, wrong ones over the rest; shape (workers, classes, classes)."""
+    """Pseudo-answers as counts: right ones over the diagonal, wrong ones elsewhere; (workers, classes, classes)."""
     right, wrong = pseudo[:, 0, None, None], pseudo[:, 1, None, None]
     diagonal = np.eye(classes)
     return np.asarray(right * diagonal / classes + wrong * (1 - diagonal) / (classes * max(classes - 1, 1)))

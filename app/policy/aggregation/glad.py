@@ -1,4 +1,4 @@
-"""Some workers are abler than others, and some items are easier than others."""
+"""Ability of workers and ease of items together."""
 
 from dataclasses import dataclass
 from typing import Annotated, Literal
@@ -7,33 +7,33 @@ import numpy as np
 from pydantic import Field
 from scipy import special
 
-from app.policy.aggregation.ascent import Tolerance, climb, posterior_and_evidence
-from app.policy.aggregation.ballots import Ballots, Consensus, sum_by
 from app.policy.aggregation.base import Aggregation, MaxIterations, pseudo_answers
-from app.policy.belief import Array
+from app.policy.aggregation.run_em import Tolerance, posterior_and_evidence, run_em
+from app.policy.core.arrays import Array
+from app.policy.core.ballots import Ballots, Consensus, sum_by
 
 _FLAT = 1e-6  # below it, tanh(x / 2) / 2x is its limit 1/4 to all digits
-_LONGEST_STEP = 1.0  # in log ease, whose curvature is only known near by
+_LONGEST_STEP = 1.0  # in log ease, whose curvature is known only nearby
 
 
 @dataclass(frozen=True)
 class Abilities:
-    """The parameters of the model."""
+    """The parameters of the GLAD model."""
 
     ability: Array  # (workers,) alpha: below 0 for a worker who answers against the truth
     log_ease: Array  # (items,) log beta: low for an item on which even able workers guess
 
 
 @dataclass(frozen=True)
-class Pull:
-    """The slope of the expected log-likelihood at every answer, and a curvature that never understates it."""
+class GladGradient:
+    """The slope of the expected log-likelihood at every answer, and an upper bound of its curvature."""
 
     slope: Array  # (answers,)
-    bend: Array  # (answers,)
+    curvature: Array  # (answers,)
 
 
 class Glad(Aggregation):
-    """Ability of workers and ease of items together (Whitehill et al., NIPS 2009).
+    """Estimate the ability of workers and the ease of items together (Whitehill et al., NIPS 2009).
 
     P(j is right on i) = sigma(alpha_j beta_i), beta_i = exp(b_i) > 0 (Eq. 1), errors spread evenly over the other
     K - 1 classes, all classes equally common beforehand, and alpha_j ~ N(1, 1), b_i ~ N(1, 1). With P_a the
@@ -43,11 +43,11 @@ class Glad(Aggregation):
         M step:  ascend  dQ/dalpha_j = sum_a (P_a - sigma(s)) beta_i - (alpha_j - 1),
                          dQ/db_i     = sum_a (P_a - sigma(s)) s      - (b_i - 1)
 
-    The M step climbs Q a few steps only (generalised EM), each divided by the curvature of the bound of Jaakkola &
+    The M step ascends Q a few steps only (generalised EM), each divided by the curvature of the bound of Jaakkola &
     Jordan, -tanh(s/2) / 2s, under which a step in alpha never descends; no step length has to be chosen.
 
     At first all abilities are 1 and all eases e, so two votes against one have the odds exp(e), or 0.9381; later the
-    third worker, always in the minority where there is one, counts less:
+    third worker, who is always in the minority if there is one, counts less:
 
     >>> ballots = Ballots.of(*np.divmod(np.arange(12), 3), [0, 0, 0, 1, 1, 1, 0, 0, 1, 1, 1, 0])
     >>> Glad(max_iterations=1).fit(ballots).posterior[2].round(4).tolist()
@@ -60,7 +60,7 @@ class Glad(Aggregation):
     kind: Literal["glad"] = "glad"
     expected_ability: Annotated[float, Field(gt=0, le=10, description="Prior mean of a worker's ability")] = 1.0
     expected_log_ease: Annotated[float, Field(ge=-10, le=10, description="Prior mean of an item's log ease")] = 1.0
-    ascent_steps: Annotated[int, Field(ge=1, le=100, description="Steps uphill in each M step")] = 3
+    ascent_steps: Annotated[int, Field(ge=1, le=100, description="Gradient steps in each M step")] = 3
     max_iterations: MaxIterations = 100
     tolerance: Tolerance = 1e-6
 
@@ -69,14 +69,14 @@ class Glad(Aggregation):
         start = Abilities(
             np.full(ballots.workers, self.expected_ability), np.full(ballots.items, self.expected_log_ease)
         )
-        summit = climb(
+        result = run_em(
             start,
             lambda abilities: self._e_step(abilities, ballots, pseudo),
             lambda posterior, abilities: self._m_step(posterior, abilities, ballots, pseudo),
             max_iterations=self.max_iterations,
             smallest_gain=self.tolerance * len(ballots.item),
         )
-        return summit.consensus(ballots, pseudo)
+        return result.consensus(ballots, pseudo)
 
     def _e_step(self, abilities: Abilities, ballots: Ballots, pseudo: Array) -> tuple[Array, float]:
         log_others = np.log(max(ballots.classes - 1, 1))
@@ -96,38 +96,40 @@ class Glad(Aggregation):
     def _m_step(self, posterior: Array, abilities: Abilities, ballots: Ballots, pseudo: Array) -> Abilities:
         chance = posterior.ravel()[ballots.cell]  # (answers,) that the answer is right
         for _ in range(self.ascent_steps):
-            abler = Abilities(self._better_ability(chance, abilities, ballots, pseudo), abilities.log_ease)
-            abilities = Abilities(abler.ability, self._better_ease(chance, abler, ballots))
+            better = Abilities(self._better_ability(chance, abilities, ballots, pseudo), abilities.log_ease)
+            abilities = Abilities(better.ability, self._better_ease(chance, better, ballots))
         return abilities
 
     def _better_ability(self, chance: Array, abilities: Abilities, ballots: Ballots, pseudo: Array) -> Array:
         ease = np.exp(abilities.log_ease)[ballots.item]
-        pull = _pull(chance, abilities.ability[ballots.worker] * ease)
-        slope = sum_by(ballots.worker, pull.slope * ease, ballots.workers)
-        bend = sum_by(ballots.worker, pull.bend * ease**2, ballots.workers)
-        # Pseudo-answers come from elsewhere: they count as answers to items of the expected ease.
+        gradient = _gradient(chance, abilities.ability[ballots.worker] * ease)
+        slope = sum_by(ballots.worker, gradient.slope * ease, ballots.workers)
+        curvature = sum_by(ballots.worker, gradient.curvature * ease**2, ballots.workers)
+        # Pseudo-answers come from other jobs: they count as answers to items of the expected ease.
         usual, asked = np.exp(self.expected_log_ease), pseudo.sum(axis=1)
-        from_elsewhere = _pull(pseudo[:, 0] / np.maximum(asked, 1e-300), abilities.ability * usual)
+        from_elsewhere = _gradient(pseudo[:, 0] / np.maximum(asked, 1e-300), abilities.ability * usual)
         slope += asked * from_elsewhere.slope * usual + self.expected_ability - abilities.ability
-        bend += asked * from_elsewhere.bend * usual**2 + 1
-        return abilities.ability + slope / bend
+        curvature += asked * from_elsewhere.curvature * usual**2 + 1
+        return abilities.ability + slope / curvature
 
     def _better_ease(self, chance: Array, abilities: Abilities, ballots: Ballots) -> Array:
         strength = abilities.ability[ballots.worker] * np.exp(abilities.log_ease)[ballots.item]
-        pull = _pull(chance, strength)
-        slope = sum_by(ballots.item, pull.slope * strength, ballots.items)
-        # In the log of the ease the strength itself bends too, by as much as it slopes.
-        bend = sum_by(ballots.item, pull.bend * strength**2 + np.abs(pull.slope * strength), ballots.items)
-        step = (slope + self.expected_log_ease - abilities.log_ease) / (bend + 1)
+        gradient = _gradient(chance, strength)
+        slope = sum_by(ballots.item, gradient.slope * strength, ballots.items)
+        # In the log of the ease the strength itself is curved, too, by as much as it slopes.
+        curvature = sum_by(
+            ballots.item, gradient.curvature * strength**2 + np.abs(gradient.slope * strength), ballots.items
+        )
+        step = (slope + self.expected_log_ease - abilities.log_ease) / (curvature + 1)
         return abilities.log_ease + np.clip(step, -_LONGEST_STEP, _LONGEST_STEP)
 
 
-def _pull(chance: Array, strength: Array) -> Pull:
-    """Slope and bend of  P log sigma(s) + (1 - P) log sigma(-s)  in s.
+def _gradient(chance: Array, strength: Array) -> GladGradient:
+    """Slope and curvature of  P log sigma(s) + (1 - P) log sigma(-s)  in s.
 
-    >>> at_zero = _pull(np.array([0.75]), np.array([0.0]))
-    >>> at_zero.slope.tolist(), at_zero.bend.round(6).tolist()
+    >>> at_zero = _gradient(np.array([0.75]), np.array([0.0]))
+    >>> at_zero.slope.tolist(), at_zero.curvature.round(6).tolist()
     ([0.25], [0.25])
     """
     size = np.maximum(np.abs(strength), _FLAT)
-    return Pull(chance - special.expit(strength), np.tanh(size / 2) / (2 * size))
+    return GladGradient(chance - special.expit(strength), np.tanh(size / 2) / (2 * size))

@@ -3,7 +3,7 @@
 import numpy as np
 from scipy import sparse
 
-from app.policy.aggregation.ballots import Ballots
+from app.policy.core.ballots import Ballots
 
 Incidence = sparse.csr_array[np.float64]
 
@@ -25,7 +25,7 @@ def by_worker(ballots: Ballots) -> Incidence:
 def by_worker_and_label(ballots: Ballots) -> Incidence:
     """How often worker j gave class l to item i, shape (items, workers * classes).
 
-    Times log P(l | worker, truth) it gives the log-likelihoods; its transpose times the posterior the confusions.
+    Times log P(l | worker, truth) it gives the log-likelihoods; its transpose times the posterior the confusion counts.
 
     >>> by_worker_and_label(Ballots.of(item=[0, 0, 1], worker=[0, 1, 1], label=[1, 1, 0])).toarray()
     array([[0., 1., 0., 1.],

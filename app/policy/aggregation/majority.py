@@ -2,17 +2,17 @@
 
 from typing import Literal
 
-from app.policy.aggregation.ballots import Ballots, Consensus, first_choice
 from app.policy.aggregation.base import Aggregation, pseudo_answers
-from app.policy.belief import Array
+from app.policy.core.arrays import Array
+from app.policy.core.ballots import Ballots, Consensus, first_choice
 
 
 class Majority(Aggregation):
-    """The class with the most votes (Condorcet 1785).
+    """Take the class with the most votes (Condorcet 1785).
 
         argmax_c v_ic;    posterior v_ic / sum_c v_ic.
 
-    A tie, and an item without votes, has no label: ties are not broken by chance. The posterior says how divided the
+    A tie, and an item without votes, has no label: ties are not broken at random. The posterior says how divided the
     crowd is; it is not a fitted probability.
     A worker's right answers are those that agree with the majority; where k classes tie, 1/k of an answer is right.
 

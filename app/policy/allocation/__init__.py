@@ -4,8 +4,9 @@ from typing import Annotated
 
 from pydantic import Field
 
-from app.policy.allocation.base import Allocation, Circumstances
+from app.policy.allocation.base import Allocation, JobContext
 from app.policy.allocation.crowdbudget import CrowdBudget
+from app.policy.allocation.cvar_knowledge_gradient import CvarKnowledgeGradient
 from app.policy.allocation.dispatch import Dispatch
 from app.policy.allocation.information import Information
 from app.policy.allocation.knowledge_gradient import KnowledgeGradient
@@ -14,14 +15,13 @@ from app.policy.allocation.optimistic_knowledge_gradient import OptimisticKnowle
 from app.policy.allocation.random_choice import RandomChoice
 from app.policy.allocation.requallo import Requallo
 from app.policy.allocation.round_robin import RoundRobin
-from app.policy.allocation.value_at_risk import ValueAtRiskKnowledgeGradient
 
 AnyAllocation = Annotated[
     Information
     | Requallo
     | OptimisticKnowledgeGradient
     | KnowledgeGradient
-    | ValueAtRiskKnowledgeGradient
+    | CvarKnowledgeGradient
     | LabelUncertainty
     | RoundRobin
     | RandomChoice
@@ -33,15 +33,15 @@ AnyAllocation = Annotated[
 __all__ = [
     "Allocation",
     "AnyAllocation",
-    "Circumstances",
     "CrowdBudget",
+    "CvarKnowledgeGradient",
     "Dispatch",
     "Information",
+    "JobContext",
     "KnowledgeGradient",
     "LabelUncertainty",
     "OptimisticKnowledgeGradient",
     "RandomChoice",
     "Requallo",
     "RoundRobin",
-    "ValueAtRiskKnowledgeGradient",
 ]

@@ -1,33 +1,35 @@
-"""Let all items finish at the same time, so that hardly any answer comes too late to count."""
+"""Let all items finish at about the same time, so that few answers arrive too late to count."""
 
 from typing import ClassVar, Literal
 
-from app.policy.allocation.base import Circumstances
-from app.policy.allocation.unpriced import Unpriced
-from app.policy.belief import Array
-from app.policy.prospect import Prospect
+from app.policy.allocation.base import JobContext
+from app.policy.allocation.cost_agnostic import CostAgnosticAllocation
+from app.policy.core.arrays import Array
+from app.policy.core.lookahead import Lookahead
+from app.policy.core.policy import Uses
 
 
-class Dispatch(Unpriced):
-    """Ask where most work is left: E = C - P (Gao et al., SIGMOD 2013, Alg. 6).
+class Dispatch(CostAgnosticAllocation):
+    """Ask where most work is left (Gao et al., SIGMOD 2013, Alg. 6).
 
         E = C - P.
 
-    C is how many further answers to expect and P how many are out. Under `profit`, C is exactly that expectation
-    (Alg. 5); the other requirements know no such expectation, and their shortfall, the fewest answers that could do,
-    takes its place. With the prior B(6, 2) and a loss of five answers, one answer is asked for, and no more:
+    C is the expected number of further answers and P the number under way. Under `profit`, C is exactly that
+    expectation (Alg. 5). The other requirements have no such expectation, and their shortfall, the fewest answers that
+    could satisfy them, takes its place. With the prior B(6, 2) and a loss of five answers, one answer is expected:
 
     >>> import numpy as np
-    >>> from app.policy.belief import Facts, State
+    >>> from app.policy.core.belief import ItemContext, State
     >>> from app.policy.requirements import Profit
-    >>> from app.policy.workers import Anonymous
-    >>> new = Prospect.of(Anonymous(), State(np.zeros((1, 2)), np.empty((1, 0))), Facts.plain(1))
-    >>> Dispatch().priority(new, Circumstances(Profit(value=5, loss=5)))
+    >>> from app.policy.worker_models import Anonymous
+    >>> new = Lookahead.of(Anonymous(), State(np.zeros((1, 2)), np.empty((1, 0))), ItemContext.plain(1))
+    >>> Dispatch().priority(new, JobContext(Profit(value=5, loss=5)))
     array([1.])
     """
 
     kind: Literal["dispatch"] = "dispatch"
-    heeds_in_flight: ClassVar[bool] = True
+    uses: ClassVar[Uses] = Uses.OPEN_ASSIGNMENTS
 
-    def value(self, prospect: Prospect, circumstances: Circumstances) -> Array:
-        return circumstances.requirement.answers_to_come(prospect) - prospect.facts.in_flight
+    def value(self, lookahead: Lookahead, job: JobContext) -> Array:
+        by_new_workers = Lookahead.of(lookahead.model, lookahead.state, lookahead.context)  # whoever asks now
+        return job.requirement.answers_to_come(by_new_workers) - lookahead.context.open_assignments

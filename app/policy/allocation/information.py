@@ -1,72 +1,73 @@
-"""Ask where the next answer tells most about the true class."""
+"""Ask where the next answer gives most information about the true label."""
 
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 from pydantic import Field
 from scipy import special
 
-from app.policy.allocation.base import Allocation, Circumstances
-from app.policy.allocation.futures import kinds_of_answers
-from app.policy.belief import Array
-from app.policy.prospect import Prospect
+from app.policy.allocation.base import Allocation, JobContext
+from app.policy.core.arrays import Array
+from app.policy.core.lookahead import Lookahead
+from app.policy.core.policy import Uses
 
-_WHERE_WORKERS_COME, _WHERE_WORKERS_ARE_PICKED = 2.5, 1.5
-_AS_GOOD_AS_ONE = 1e-6  # closer to 1 the quotient below loses its digits
+_ORDER_WHEN_WORKERS_ASK, _ORDER_WHEN_WORKERS_ARE_PICKED = 2.5, 1.5
+_CLOSE_TO_ONE = 1e-6  # closer to 1 the quotient below loses its digits
 
 
 class Information(Allocation):
-    """How much the next answer takes from our uncertainty about the true class, per cost (ours, after Lindley 1956).
+    """Ask where the next answer reduces the uncertainty about the true label most, per cost (ours, after Lindley 1956).
 
-    With p_k the posterior after the answer k, q_k the chance of that answer, and H_R the entropy of order R
+    With p_k the posterior after the answer k, q_k the probability of that answer, and H_R the entropy of order R
     (Arimoto 1971),
 
         I = H_R(sum_k q_k p_k) - sum_k q_k H_R(p_k),        H_R(p) = R / (R - 1) (1 - |p|_R).
 
     R = 1 is Shannon's entropy, and I the mutual information of answer and class in nats (Lindley 1956); R -> infinity
-    is 1 - max p, and I the knowledge gradient. Both ends have a flaw where votes are counted. Shannon's cares as much
-    for the last digits of certainty as for the label: it leaves items tied to confirm others. The knowledge gradient
-    is 0 wherever one answer cannot turn the majority. In between H_R is strictly concave, so I is positive while an
-    answer can change anything, and bounded in slope, so certain items are left alone. It falls to 0 as answers pile
-    up, so no item is asked for ever. The order 2.5 was picked from nine by simulation with two to five classes; on
-    fresh seeds it cannot be told from opt-kg (differences up to .005, two standard errors at most), but for two
-    labels per item and four or five classes, where it is better (.696 to .701, .459 to .510). Where the job picks the
-    workers 1.5 was better on four public sets of four (docs/policy.md): good workers leave few items in doubt, and
-    those few should not take all that is left.
+    is 1 - max p, and I the knowledge gradient. Both ends have a flaw where votes are counted. Shannon's entropy values
+    the last digits of certainty as much as the label: it leaves ties open in order to confirm other items. The
+    knowledge gradient is 0 wherever one answer cannot turn the majority. In between, H_R is strictly concave, so I is
+    positive while an answer can change anything, and its slope is bounded, so certain items are left alone. It falls to
+    0 as answers accumulate, so no item is asked about without end. The order 2.5 was chosen from nine by simulation
+    with two to five labels. On new seeds it equals opt-kg within the error (differences up to .005, at most two
+    standard errors), except for two answers per item and four or five labels, where it is better (.696 to .701, .459
+    to .510). Where the job picks the workers, 1.5 was better on all of four public sets: good workers leave few items
+    in doubt, and those few should not use up the rest of the budget.
 
-    Exact Bayes has sum_k q_k p_k = p, the posterior now. Moment matching and weighted counts keep that only nearly,
-    and H_R(p) - sum_k q_k H_R(p_k) could turn negative, mixing what the answer tells with how the approximation
-    drifts. The form above is never negative, and is 0 if the answer makes no difference.
+    Exact Bayes has sum_k q_k p_k = p, the posterior now. Moment matching and weighted counts keep that only
+    approximately, and H_R(p) - sum_k q_k H_R(p_k) could become negative. The form above is never negative, and is 0 if
+    the answer makes no difference.
 
-    A fresh item at order 1: H(1/2) - H(3/4) = 3/4 log 3 - log 2.
+    A new item at order 1: H(1/2) - H(3/4) = 3/4 log 3 - log 2.
 
-    >>> from app.policy.belief import Facts, State
+    >>> from app.policy.core.belief import ItemContext, State
     >>> from app.policy.requirements import Ratio
-    >>> from app.policy.workers import Anonymous
+    >>> from app.policy.worker_models import Anonymous
     >>> state = State(np.array([[0.0, 0.0], [1.0, 0.0], [1.0, 1.0]]), np.empty((3, 0)))
-    >>> prospect = Prospect.of(Anonymous(), state, Facts.plain(3))
-    >>> Information(order=1).value(prospect, Circumstances(Ratio())).round(6).tolist()
+    >>> lookahead = Lookahead.of(Anonymous(), state, ItemContext.plain(3))
+    >>> Information(order=1).value(lookahead, JobContext(Ratio())).round(6).tolist()
     [0.130812, 0.080106, 0.072061]
-    >>> Information().value(prospect, Circumstances(Ratio())).round(6).tolist()
+    >>> Information().value(lookahead, JobContext(Ratio())).round(6).tolist()
     [0.181888, 0.060267, 0.107602]
     """
 
     kind: Literal["information"] = "information"
+    uses: ClassVar[Uses] = Uses.WORKER
     order: Annotated[
         Annotated[float, Field(ge=1, le=100)] | None,
         Field(
-            description="Of the entropy: 1 is Shannon's, more looks more to the label alone; "
-            "null: 2.5 where whoever comes is asked, 1.5 where the job picks the worker"
+            description="The order of the entropy: 1 is Shannon's; higher orders look more at the most likely label. "
+            "null: 2.5 where workers ask for work, 1.5 where the job picks the worker"
         ),
     ] = None
 
-    def value(self, prospect: Prospect, circumstances: Circumstances) -> Array:
-        order = self.order or (_WHERE_WORKERS_ARE_PICKED if circumstances.picks_workers else _WHERE_WORKERS_COME)
-        expected, left = np.zeros_like(prospect.chances), np.zeros(len(prospect.chances))
-        for c, answers in kinds_of_answers(prospect):
-            chance, posterior = prospect.chances[:, answers].sum(axis=1), prospect.posterior_after(c)
+    def value(self, lookahead: Lookahead, job: JobContext) -> Array:
+        order = self.order or (_ORDER_WHEN_WORKERS_ARE_PICKED if job.picks_workers else _ORDER_WHEN_WORKERS_ASK)
+        expected, left = np.zeros_like(lookahead.chances), np.zeros(len(lookahead.chances))
+        for c, answers in lookahead.different_answers():
+            chance, posterior = lookahead.chances[:, answers].sum(axis=1), lookahead.posterior_after(c)
             left += chance * _uncertainty(posterior, order)
-            # Answers that differ in name only exchange these columns among themselves: on average they are level.
+            # Answers that differ only in name exchange these columns among themselves: their mean is the same.
             level = posterior.copy()
             level[:, answers] = posterior[:, answers].mean(axis=1, keepdims=True)
             expected += chance[:, None] * level
@@ -75,7 +76,7 @@ class Information(Allocation):
 
 def _uncertainty(posterior: Array, order: float) -> Array:
     """H_R of each row, shape (items,)."""
-    if order - 1 < _AS_GOOD_AS_ONE:
+    if order - 1 < _CLOSE_TO_ONE:
         return np.asarray(special.entr(posterior).sum(axis=1))
     norm = (posterior**order).sum(axis=1) ** (1 / order)
     return np.asarray(order / (order - 1) * (1 - norm))

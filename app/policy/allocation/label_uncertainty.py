@@ -1,33 +1,34 @@
-"""Ask where we know least."""
+"""Ask where the present label is most likely wrong."""
 
 from typing import ClassVar, Literal
 
-from app.policy.allocation.base import Allocation, Circumstances
-from app.policy.belief import Array
-from app.policy.prospect import Prospect
+from app.policy.allocation.base import Allocation, JobContext
+from app.policy.core.arrays import Array
+from app.policy.core.lookahead import Lookahead
+from app.policy.core.policy import Uses
 
 
 class LabelUncertainty(Allocation):
-    """1 - max_c P(class c is the true one): the chance that the present label is wrong.
+    """Ask where the present label is most likely wrong (the label uncertainty of Sheng et al., KDD 2008).
 
-        1 - max_c P(class c is the true one | answers).
+        1 - max_c P(label c is the true one | answers).
 
-    With two classes this is the tail min(I(a, b), 1 - I(a, b)) of the Beta beyond 1/2 (the label uncertainty of Sheng
-    et al., KDD 2008). It looks at no answer to come, so it stays for ever with items on which the crowd is split.
+    With two labels this is the tail min(I(a, b), 1 - I(a, b)) of the Beta beyond 1/2. It does not look ahead, so it
+    never leaves items on which the crowd is split.
 
     With votes (0, 0) and (4, 1):
 
     >>> import numpy as np
-    >>> from app.policy.belief import Facts, State
+    >>> from app.policy.core.belief import ItemContext, State
     >>> from app.policy.requirements import Ratio
-    >>> from app.policy.workers import Anonymous
+    >>> from app.policy.worker_models import Anonymous
     >>> state = State(np.array([[0.0, 0.0], [4.0, 1.0]]), np.empty((2, 0)))
-    >>> LabelUncertainty().value(Prospect.of(Anonymous(), state, Facts.plain(2)), Circumstances(Ratio())).tolist()
+    >>> LabelUncertainty().value(Lookahead.of(Anonymous(), state, ItemContext.plain(2)), JobContext(Ratio())).tolist()
     [0.5, 0.109375]
     """
 
     kind: Literal["label-uncertainty"] = "label-uncertainty"
-    heeds_worker: ClassVar[bool] = False
+    uses: ClassVar[Uses] = Uses.NOTHING
 
-    def value(self, prospect: Prospect, circumstances: Circumstances) -> Array:  # noqa: ARG002  accuracy is the goal
-        return 1 - prospect.now.certainty
+    def value(self, lookahead: Lookahead, job: JobContext) -> Array:  # noqa: ARG002  the goal is accuracy
+        return 1 - lookahead.now.certainty

@@ -1,38 +1,40 @@
-"""Any item: the yardstick that a policy must beat."""
+"""Any item: the baseline that a policy must beat."""
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
-import numpy.typing as npt
 
-from app.policy.allocation.base import Circumstances
-from app.policy.allocation.unpriced import Unpriced
-from app.policy.belief import Array
-from app.policy.chance import uniform
-from app.policy.prospect import Prospect
+from app.policy.allocation.base import JobContext
+from app.policy.allocation.cost_agnostic import CostAgnosticAllocation
+from app.policy.core.arrays import Array, IntArray
+from app.policy.core.lookahead import Lookahead
+from app.policy.core.policy import Uses
+from app.policy.core.randomness import uniform
 
-_STREAM = 1  # apart from the numbers that round a margin, lest the lucky items be the first ones too
+_STREAM = 1  # other draws than those that round a margin, so that the two are independent
 
 
-class RandomChoice(Unpriced):
-    """Every open item is as likely as any other, at every question (`random` of Li et al., WSDM 2016, section 4.1).
+class RandomChoice(CostAgnosticAllocation):
+    """Ask about any open item with equal probability (`random` of Li et al., WSDM 2016, section 4.1).
 
         -(E(seed, item, 0) + ... + E(seed, item, answers)), E exponential with mean 1.
 
-    The item whose clock rings next is asked about: by the memoryless gaps of a Poisson process it is any of those that
-    are open, however many answers each has. A number drawn anew with every answer would not do: who drew low would
-    never be asked. It hangs on the job's seed, the item's number and its answers so far, so a replay draws the same.
+    Every item has a clock that rings at random times; the next to ring is asked about. The gaps of a Poisson process
+    have no memory, so it is any of the open items, however many answers each has. A new draw for each answer would not
+    do: an item that drew low would never be asked about. The draws depend on the job's seed, the item's number and its
+    answers so far, so a replay draws the same.
     """
 
     kind: Literal["random"] = "random"
+    uses: ClassVar[Uses] = Uses.NUMBER
 
-    def value(self, prospect: Prospect, circumstances: Circumstances) -> Array:  # noqa: ARG002  whatever is required
-        facts, answers = prospect.facts, prospect.now.total.astype(np.int64)
-        return -_next_ring(facts.seed, facts.number, answers)
+    def value(self, lookahead: Lookahead, job: JobContext) -> Array:  # noqa: ARG002  the requirement does not matter
+        context, answers = lookahead.context, lookahead.now.total.astype(np.int64)
+        return -_next_ring(context.seed, context.number, answers)
 
 
-def _next_ring(seed: int, number: npt.NDArray[np.int64], rings: npt.NDArray[np.int64]) -> Array:
-    """When a clock rings that has rung so often.
+def _next_ring(seed: int, number: IntArray, rings: IntArray) -> Array:
+    """When clocks ring next that have rung this many times.
 
     >>> number = np.arange(3)
     >>> bool((_next_ring(7, number, number + 1) > _next_ring(7, number, number)).all())

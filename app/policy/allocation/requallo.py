@@ -1,39 +1,41 @@
-"""Finish what is nearly finished: the greedy policy of Requallo."""
+"""Finish items that are nearly finished: the greedy policy of Requallo."""
 
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 from pydantic import Field
 
-from app.policy.allocation.base import Allocation, Circumstances
-from app.policy.belief import Array
-from app.policy.completeness import chance_and_needs, expected_completeness
-from app.policy.prospect import Prospect
-from app.policy.shares import two_strongest
+from app.policy.allocation.base import Allocation, JobContext
+from app.policy.core.arrays import Array
+from app.policy.core.belief import two_strongest
+from app.policy.core.lookahead import Lookahead
+from app.policy.core.policy import Uses
+from app.policy.requirements.base import chance_and_needs, expected_completeness
 
 
 class Requallo(Allocation):
-    """Ask where one more label may bring an item most closer to its requirement (Li et al., WSDM 2016, Alg. 1).
+    """Ask where one more label brings an item furthest towards its requirement (Li et al., WSDM 2016, Alg. 1).
 
         R = max(V+, V-) - V,    or  P V+ + (1 - P) V- - V.
 
-    With V the expected completeness and V+, V- what it becomes when the next vote goes to the stronger or to the
-    weaker of the two strongest classes, the reward is max(V+, V-) - V, or its expectation under P of Eq. 2 (Eq. 7).
+    V is the expected completeness, V+ and V- what it becomes when the next vote goes to the stronger or to the weaker
+    of the two strongest labels, and P the probability that the stronger one wins (Eq. 2 and 7).
     """
 
     kind: Literal["requallo"] = "requallo"
+    uses: ClassVar[Uses] = Uses.WORKER
     reward: Annotated[
         Literal["optimistic", "expected"],
-        Field(description="The better of the two possible outcomes, or their mean (Eq. 7)"),
+        Field(description="Count the better of the two possible outcomes, or their mean (Eq. 7)"),
     ] = "optimistic"
 
-    def value(self, prospect: Prospect, circumstances: Circumstances) -> Array:
-        requirement = circumstances.requirement
-        now = expected_completeness(prospect, requirement)
+    def value(self, lookahead: Lookahead, job: JobContext) -> Array:
+        requirement = job.requirement
+        now = expected_completeness(lookahead, requirement)
         up, down = (
-            expected_completeness(prospect.after(label), requirement) for label in two_strongest(prospect.now.counts)
+            expected_completeness(lookahead.after(label), requirement) for label in two_strongest(lookahead.now.counts)
         )
         if self.reward == "optimistic":
             return np.maximum(up, down) - now
-        leader_wins = chance_and_needs(prospect, requirement)[0]
+        leader_wins = chance_and_needs(lookahead, requirement)[0]
         return leader_wins * up + (1 - leader_wins) * down - now

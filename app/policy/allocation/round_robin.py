@@ -1,29 +1,30 @@
-"""Everyone in turn: what most platforms do today."""
+"""Every item in turn, as most platforms do today."""
 
 from typing import ClassVar, Literal
 
-from app.policy.allocation.base import Circumstances
-from app.policy.allocation.unpriced import Unpriced, asked
-from app.policy.belief import Array
-from app.policy.prospect import Prospect
+from app.policy.allocation.base import JobContext
+from app.policy.allocation.cost_agnostic import CostAgnosticAllocation, asked
+from app.policy.core.arrays import Array
+from app.policy.core.lookahead import Lookahead
+from app.policy.core.policy import Uses
 
 
-class RoundRobin(Unpriced):
-    """The item with the fewest answers, those that are out included (`looping` of Li et al., WSDM 2016, section 4.1).
+class RoundRobin(CostAgnosticAllocation):
+    """Ask about the item with the fewest answers, including those under way (`looping`, Li et al., WSDM 2016, 4.1).
 
-        -(answers + answers that are out).
+        -(answers + answers under way).
 
-    >>> from app.policy.belief import Facts, State
+    >>> from app.policy.core.belief import ItemContext, State
     >>> from app.policy.requirements import Ratio
-    >>> from app.policy.workers import Anonymous
+    >>> from app.policy.worker_models import Anonymous
     >>> import numpy as np
     >>> votes = State(np.array([[2.0, 1.0], [0.0, 1.0]]), np.empty((2, 0)))
-    >>> RoundRobin().priority(Prospect.of(Anonymous(), votes, Facts.plain(2)), Circumstances(Ratio()))
+    >>> RoundRobin().priority(Lookahead.of(Anonymous(), votes, ItemContext.plain(2)), JobContext(Ratio()))
     array([-3., -1.])
     """
 
     kind: Literal["round-robin"] = "round-robin"
-    heeds_in_flight: ClassVar[bool] = True
+    uses: ClassVar[Uses] = Uses.OPEN_ASSIGNMENTS
 
-    def value(self, prospect: Prospect, circumstances: Circumstances) -> Array:  # noqa: ARG002  whatever is required
-        return -asked(prospect)
+    def value(self, lookahead: Lookahead, job: JobContext) -> Array:  # noqa: ARG002  the requirement does not matter
+        return -asked(lookahead)

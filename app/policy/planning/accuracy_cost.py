@@ -6,17 +6,17 @@ from functools import lru_cache
 import numpy as np
 from scipy import special
 
-from app.policy.belief import Array, IntArray, Mask
+from app.policy.core.arrays import Array, IntArray, Mask
 from app.policy.planning.cost_sensitive import Prior
-from app.policy.planning.courses import ASK, chances, course, outlook, reached
+from app.policy.planning.stopping_policy import ASK, chances, expected_outcome, reached, stopping_policy
 
 MOST_LOSS = 1e6  # in costs of an answer; a strategy that pays only beyond it adds less than a millionth per answer
 _DISTINCT = 1e-12  # profits closer than this, per loss, are one
 
 
 @dataclass(frozen=True)
-class Curve:
-    """The points in order; each shape (points,). The first asks nobody."""
+class AccuracyCostCurve:
+    """The points in order; each shape (points,). The first asks for no answer."""
 
     prior: Prior
     most_answers: int
@@ -47,7 +47,7 @@ class Curve:
 
 @dataclass(frozen=True)
 class Statuses:
-    """Every status that a strategy can come to, first >= second; shape (statuses,) each."""
+    """Every status that a strategy can reach, first >= second; shape (statuses,) each."""
 
     first: IntArray
     second: IntArray
@@ -59,7 +59,7 @@ class Statuses:
 
     @property
     def votes_to_win(self) -> dict[int, int]:
-        """Against so many votes for the other class, the fewest with which a class is accepted."""
+        """By the votes for the other class: the fewest votes with which a class is accepted."""
         won = ~self.goes_on & (self.first > self.second)
         return {
             int(against): int(self.first[won & (self.second == against)].min()) for against in set(self.second[won])
@@ -67,8 +67,8 @@ class Statuses:
 
 
 @lru_cache(maxsize=128)
-def accuracy_cost(prior: Prior, most_answers: int) -> Curve:
-    """All strategies with at most so many answers that have the largest profit at some loss.
+def accuracy_cost(prior: Prior, most_answers: int) -> AccuracyCostCurve:
+    """All strategies with at most `most_answers` answers that have the largest profit at some loss.
 
     The largest profit is the upper hull of the lines A L - C over all strategies. Algorithm 3 walks down from one
     strategy to the next; here each round asks, for every two neighbours that are known, whether a third is better
@@ -78,7 +78,7 @@ def accuracy_cost(prior: Prior, most_answers: int) -> Curve:
     >>> [tuple(round(float(x), 4) for x in point) for point in zip(curve.accuracy, curve.answers, curve.loss)]
     [(0.5, 0.0, 0.0), (0.75, 1.0, 4.0), (0.8167, 2.3333, 20.0)]
     """
-    ends = outlook(prior, [0.0, MOST_LOSS], most_answers)
+    ends = expected_outcome(prior, [0.0, MOST_LOSS], most_answers)
     accuracy, answers = ends.accuracy, ends.answers
     open_ = np.array([answers[1] > 0])  # between each two neighbours
     if not open_[0]:
@@ -86,7 +86,7 @@ def accuracy_cost(prior: Prior, most_answers: int) -> Curve:
     while open_.any():
         left = np.flatnonzero(open_)
         ties = np.diff(answers)[left] / np.diff(accuracy)[left]
-        best = outlook(prior, ties, most_answers)
+        best = expected_outcome(prior, ties, most_answers)
         gained = (best.accuracy - accuracy[left]) * ties - (best.answers - answers[left])
         new = gained > _DISTINCT * (1 + ties)
         accuracy = np.insert(accuracy, left[new] + 1, best.accuracy[new])
@@ -94,7 +94,7 @@ def accuracy_cost(prior: Prior, most_answers: int) -> Curve:
         open_[left] = new
         open_ = np.insert(open_, left[new] + 1, values=True)
     losses = np.concatenate([[0.0], np.diff(answers) / np.diff(accuracy)])
-    return Curve(prior, most_answers, accuracy, answers, losses)
+    return AccuracyCostCurve(prior, most_answers, accuracy, answers, losses)
 
 
 def ceiling_with_any_number(prior: Prior) -> float:
@@ -132,13 +132,13 @@ def statuses(prior: Prior, loss: float, most_answers: int) -> Statuses:
     >>> list(zip(there.first.tolist(), there.second.tolist(), there.goes_on.tolist()))
     [(0, 0, True), (1, 0, True), (1, 1, True), (2, 0, False), (2, 1, False)]
     """
-    levels, known = course(prior, loss, most_answers), chances(prior, most_answers, 0.5)
+    stages, known = stopping_policy(prior, loss, most_answers), chances(prior, most_answers, 0.5)
     rows = []
-    for votes, (level, way) in enumerate(zip(levels, reached(prior, levels), strict=True)):
+    for votes, (stage, way) in enumerate(zip(stages, reached(prior, stages), strict=True)):
         first = np.arange(-(-votes // 2), votes + 1)
         either_way = way[first] + np.where(2 * first == votes, 0.0, way[votes - first])
-        goes_on = level.action[first, 0] == ASK
-        columns = (known[votes].right[first], level.accuracy[first, 0], level.answers[first, 0], either_way)
+        goes_on = stage.action[first, 0] == ASK
+        columns = (known[votes].right[first], stage.accuracy[first, 0], stage.answers[first, 0], either_way)
         rows.append(np.stack([first, votes - first, goes_on, *columns]))
     table = np.concatenate(rows, axis=1)
     table = table[:, table[-1] > 0]

@@ -4,13 +4,14 @@ The paper's status (m, l) is (first, second) here: the votes of the two stronges
 """
 
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
 from scipy import special
 
-from app.policy.belief import Array, IntArray, Mask
+from app.policy.core.arrays import Array, IntArray, Mask
+from app.policy.core.policy import lazy
 
 _MOST_VOTES = 512  # per class, that a table looks ahead; with B(6, 2) a loss of 1,548 answers needs as many
 ROUNDING = 1e-12  # equal profits differ in the last bits of a float, and equality is a reason to stop
@@ -70,7 +71,7 @@ class Prior:
         return np.where(first == second, (self.a - self.b) / (2 * (self.a + self.b + 2 * first)), 0.0)
 
     def horizon(self, loss: float) -> int:
-        """M of Eq. 1, but at least 1: with so many votes for one class, and fewer for the other, stopping is best.
+        """M of Eq. 1, but at least 1: with M votes for one class, and fewer for the other, stopping is best.
 
         >>> Prior(6, 2).horizon(100.0), Prior(6, 2).horizon(5.0)  # Eq. 1 gives -2 for the second
         (30, 1)
@@ -90,7 +91,7 @@ class Strategy:
     answers: Array  # (M + 1, M + 1) still to come until then (Algorithm 5)
     most_answers: int | None = None  # at which it ends in any case
 
-    @cached_property
+    @lazy
     def votes_to_win(self) -> Array:
         """The fewest votes that make a class the accepted answer against 0 .. M for another, shape (M + 1,)."""
         size = len(self.stop)

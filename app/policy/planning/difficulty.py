@@ -1,4 +1,4 @@
-"""How hard questions are for the crowd, told by votes alone: nobody needs to know the right answers."""
+"""How hard questions are for the crowd, estimated from votes alone, without known answers."""
 
 from dataclasses import dataclass
 from math import log
@@ -6,12 +6,12 @@ from math import log
 import numpy as np
 from scipy import optimize, special
 
-from app.policy.belief import IntArray
+from app.policy.core.arrays import IntArray
 from app.policy.planning.cost_sensitive import Prior
 
-LEAST_ANSWERS = 2  # on an item, for it to tell anything
-TELLING_ANSWERS = 4  # on an item, for it to tell hard questions from a mix of easy ones and traps
-LEAST_TELLING = 10  # items with so many
+MIN_ANSWERS = 2  # on an item, for it to count at all
+INFORMATIVE_ANSWERS = 4  # on an item, to distinguish hard questions from a mix of easy ones and traps
+MIN_INFORMATIVE_ITEMS = 10  # items with that many answers
 _LOWEST_MEAN, _HIGHEST_MEAN = 0.5, 0.9999
 _HIGHEST_SUM = 1000.0  # of a and b, from which on all questions are equally hard
 _NO_BETTER = 0.502  # a mean up to here is the edge
@@ -20,7 +20,7 @@ _LOOKS = 24  # at sums, before the best is refined
 
 
 @dataclass(frozen=True)
-class Votes:
+class DifficultyVotes:
     """Items by the votes of their two strongest classes; shape (kinds,) each."""
 
     first: IntArray
@@ -28,10 +28,10 @@ class Votes:
     items: IntArray  # of this kind
 
     @classmethod
-    def of(cls, first: IntArray, second: IntArray, items: IntArray | None = None) -> "Votes":
-        """Count alike items once, without those that tell nothing."""
+    def of(cls, first: IntArray, second: IntArray, items: IntArray | None = None) -> "DifficultyVotes":
+        """Count equal items once, without those that have too few answers."""
         weight = np.ones(len(first), dtype=np.int64) if items is None else items
-        kept = first + second >= LEAST_ANSWERS
+        kept = first + second >= MIN_ANSWERS
         kinds, inverse = np.unique(np.stack([first[kept], second[kept]]), axis=1, return_inverse=True)
         return cls(kinds[0], kinds[1], np.bincount(inverse.ravel(), weight[kept], kinds.shape[1]).astype(np.int64))
 
@@ -40,13 +40,13 @@ class Votes:
         return int(((self.first + self.second) * self.items).sum())
 
     @property
-    def telling(self) -> int:
-        return int(self.items[self.first + self.second >= TELLING_ANSWERS].sum())
+    def informative(self) -> int:
+        return int(self.items[self.first + self.second >= INFORMATIVE_ANSWERS].sum())
 
 
 @dataclass(frozen=True)
 class Difficulty:
-    """The likeliest prior, and how far the votes leave its mean open."""
+    """The most likely prior, and the interval of its mean."""
 
     prior: Prior
     interval: tuple[float, float]  # of the mean accuracy, 95 %
@@ -55,35 +55,36 @@ class Difficulty:
 
 
 class TooFewVotes(ValueError):
-    """The votes cannot tell how hard the questions are."""
+    """There are too few votes to say how hard the questions are."""
 
 
 class NoBetterThanGuessing(ValueError):
-    """The votes are likeliest where workers are wrong as often as right."""
+    """The votes look as if workers were wrong as often as right."""
 
 
-def estimated(votes: Votes) -> Difficulty:
+def estimated(votes: DifficultyVotes) -> Difficulty:
     """Beta(a, b), a >= b + 1, by maximum likelihood, with the profile likelihood's interval of its mean.
 
-    Nobody knows which of the two classes is right, so m votes against l have the likelihood
+    It is unknown which of the two classes is right, so m votes against l have the likelihood
 
         p(m, l) = [BetaBin(m; m + l, a, b) + BetaBin(l; m + l, a, b)] / 2.
 
-    It only depends on the even moments of accuracy about one half, of which items with n answers tell floor(n / 2):
-    those with two or three cannot tell questions of equal difficulty from easy ones mixed with traps, so some need
-    four. And Beta(b + 1, b) gives exactly the votes of Beta(b, b), of workers who guess: of the two the first is
-    taken, and the interval, for which a >= 1 is enough (no pile of questions that everybody gets wrong), then begins
-    at one half. Who stopped asking when, by the votes until then, changes p by a factor without a and b: the answers
-    of a job that stopped early do as well.
+    It only depends on the even moments of accuracy about one half, of which items with n answers determine
+    floor(n / 2): those with two or three cannot distinguish questions of equal difficulty from easy ones mixed with
+    traps, so some need four. And Beta(b + 1, b) gives exactly the votes of Beta(b, b), of workers who guess: of the two
+    the first is taken, and the interval, for which a >= 1 is enough (no group of questions that all workers get wrong),
+    then begins at one half. A rule that stops asking by the votes so far changes p by a factor without a and
+    b, so the answers of a job that stopped early can be used as they are.
 
     >>> most = np.array([10, 9, 8, 7, 6, 5])  # of ten answers
-    >>> found = estimated(Votes.of(most, 10 - most, 5 * np.array([31, 42, 42, 37, 33, 16])))  # as of B(6, 2)
+    >>> found = estimated(DifficultyVotes.of(most, 10 - most, 5 * np.array([31, 42, 42, 37, 33, 16])))  # as of B(6, 2)
     >>> round(found.prior.mean, 2), [round(end, 2) for end in found.interval]
     (0.75, [0.73, 0.77])
     """
-    if votes.telling < LEAST_TELLING:
+    if votes.informative < MIN_INFORMATIVE_ITEMS:
         raise TooFewVotes(
-            f"needs at least {LEAST_TELLING} items with {TELLING_ANSWERS} or more answers; there are {votes.telling}"
+            f"needs at least {MIN_INFORMATIVE_ITEMS} items with {INFORMATIVE_ANSWERS} or more answers; "
+            f"there are {votes.informative}"
         )
     found = optimize.minimize_scalar(
         lambda mean: -_highest(votes, mean, 1 / (2 * mean - 1))[0],
@@ -93,21 +94,21 @@ def estimated(votes: Votes) -> Difficulty:
     )
     mean = float(found.x)
     if mean <= _NO_BETTER:
-        raise NoBetterThanGuessing("is likeliest where workers are wrong as often as right")
+        raise NoBetterThanGuessing("fits best where workers are wrong as often as right")
     highest, total = _highest(votes, mean, 1 / (2 * mean - 1))
     prior = Prior(mean * total, (1 - mean) * total)
     return Difficulty(prior, _interval(votes, mean, highest), int(votes.items.sum()), votes.answers)
 
 
-def _bracket(votes: Votes) -> tuple[float, float]:
-    """Where the likeliest mean lies: there may be two peaks, so look everywhere first."""
+def _bracket(votes: DifficultyVotes) -> tuple[float, float]:
+    """Where the most likely mean lies: there may be two peaks, so look everywhere first."""
     means = np.linspace(_LOWEST_MEAN + 1 / _HIGHEST_SUM, _HIGHEST_MEAN, _LOOKS)
     best = int(np.argmax([_highest(votes, mean, 1 / (2 * mean - 1))[0] for mean in means]))
     return float(means[max(best - 1, 0)]), float(means[min(best + 1, _LOOKS - 1)])
 
 
-def _interval(votes: Votes, mean: float, highest: float) -> tuple[float, float]:
-    """The means whose likelihood, with the sum that suits them best, comes within 3.84 / 2 of the highest."""
+def _interval(votes: DifficultyVotes, mean: float, highest: float) -> tuple[float, float]:
+    """The means whose likelihood, at the best sum for each, is within 3.84 / 2 of the highest."""
 
     def within(other: float) -> float:
         return _highest(votes, other, 1 / other)[0] - highest + _HALF_WIDTH
@@ -120,7 +121,7 @@ def _interval(votes: Votes, mean: float, highest: float) -> tuple[float, float]:
     return end(_LOWEST_MEAN), end(_HIGHEST_MEAN)
 
 
-def _highest(votes: Votes, mean: float, least_sum: float) -> tuple[float, float]:
+def _highest(votes: DifficultyVotes, mean: float, least_sum: float) -> tuple[float, float]:
     """The highest log-likelihood at this mean, and the sum a + b that has it."""
     sums = np.linspace(log(least_sum), log(_HIGHEST_SUM), _LOOKS)
     best = int(np.argmax([_log_likelihood(votes, mean, float(np.exp(each))) for each in sums]))
@@ -133,7 +134,7 @@ def _highest(votes: Votes, mean: float, least_sum: float) -> tuple[float, float]
     return -float(refined.fun), float(np.exp(refined.x))
 
 
-def _log_likelihood(votes: Votes, mean: float, total: float) -> float:
+def _log_likelihood(votes: DifficultyVotes, mean: float, total: float) -> float:
     a, b = mean * total, (1 - mean) * total
     right = special.betaln(a + votes.first, b + votes.second)
     wrong = special.betaln(a + votes.second, b + votes.first)

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from app.policy.belief import Array
+from app.policy.core.arrays import Array
 from app.policy.planning.cost_sensitive import Prior
-from app.policy.planning.courses import Expert, chances, course, outlook, reached
+from app.policy.planning.stopping_policy import Expert, chances, expected_outcome, reached, stopping_policy
 
 _EVEN = 0.5
 _ROUNDING = 1e-9  # profits that differ by less are equal, and the simpler way is taken
@@ -16,7 +16,7 @@ _ROUNDING = 1e-9  # profits that differ by less are equal, and the simpler way i
 
 @dataclass(frozen=True)
 class Model:
-    """Whatever labels without asking anybody: right so often, at so many times the cost of an answer."""
+    """A model that labels without the crowd, with its accuracy and its price in costs of an answer."""
 
     accuracy: float
     price: float = 0.0
@@ -41,7 +41,7 @@ class Way:
 
 @dataclass(frozen=True)
 class Market:
-    """Who could answer, at what price."""
+    """Who can answer, at what price."""
 
     prior: Prior
     most_answers: int
@@ -51,17 +51,17 @@ class Market:
 
 @dataclass(frozen=True)
 class Visit:
-    """What to do at some votes, for a model's label and against it, or for the stronger class and the other."""
+    """What to do at some votes: for and against a model's label, or for the stronger and the weaker class."""
 
     votes_for: int
     votes_against: int
     action: int
     right: float  # how likely the likelier label is right
-    reached: float  # how likely a question comes here
+    reached: float  # how likely a question reaches this status
 
 
 def ways(market: Market, losses: npt.ArrayLike) -> list[Way]:
-    """Every way that is open, the simplest first, each followed as well as can be.
+    """Every available way, the simplest first, each with its best strategy.
 
     In a mix with the expert, the crowd's strategy may hand over at any votes; a model's label is where the crowd
     begins, with the model's accuracy as its chance to be right. Models and workers are taken to err independently.
@@ -75,45 +75,45 @@ def ways(market: Market, losses: npt.ArrayLike) -> list[Way]:
 
 
 def best_way(found: list[Way], losses: npt.ArrayLike, at: int = 0) -> Way:
-    """The one with the largest profit, which is the one with the least shortfall, whatever an answer is worth."""
+    """The way with the largest profit, which is the one with the least shortfall, whatever an answer is worth."""
     least = min(way.shortfall(losses)[at] for way in found)
     return next(way for way in found if way.shortfall(losses)[at] <= least + _ROUNDING * (1 + abs(least)))
 
 
 def visits(market: Market, way: Way, loss: float) -> Iterator[Visit]:
-    """Every status that a way with the crowd can come to; where no label is favoured, the stronger class comes first.
+    """Every status that a way with the crowd can reach; where no label is favoured, the stronger class comes first.
 
     >>> market = Market(Prior(6, 2), 4, expert=Expert(price=7))  # who breaks a tie
     >>> [(at.votes_for, at.votes_against, at.action) for at in visits(market, ways(market, 30)[-1], 30)]
     [(0, 0, 1), (1, 0, 1), (1, 1, 2), (2, 0, 0)]
     """
-    levels = course(market.prior, loss, market.most_answers, guess=way.guess, expert=way.expert)
+    stages = stopping_policy(market.prior, loss, market.most_answers, guess=way.guess, expert=way.expert)
     known = chances(market.prior, market.most_answers, way.guess)
     favours = way.guess != _EVEN
-    for votes, (level, likely) in enumerate(zip(levels, reached(market.prior, levels, guess=way.guess), strict=True)):
+    for votes, (stage, likely) in enumerate(zip(stages, reached(market.prior, stages, guess=way.guess), strict=True)):
         for count in range(0 if favours else -(-votes // 2), votes + 1):
             mirrored = 0.0 if favours or 2 * count == votes else likely[votes - count]
             if likely[count] > 0:
                 chance = float(likely[count] + mirrored)
                 right = float(known[votes].right[count])
-                yield Visit(count, votes - count, int(level.action[count, 0]), right, chance)
+                yield Visit(count, votes - count, int(stage.action[count, 0]), right, chance)
 
 
 def _without_the_crowd(market: Market, losses: Array) -> Iterator[Way]:
     expert, model = market.expert, market.model
-    nobody, always = np.zeros_like(losses), np.ones_like(losses)
-    yield Way("guess", _EVEN * always, nobody, nobody, nobody)
+    none, always = np.zeros_like(losses), np.ones_like(losses)
+    yield Way("guess", _EVEN * always, none, none, none)
     if model is not None:
-        yield Way("model", model.accuracy * always, model.price * always, nobody, nobody)
+        yield Way("model", model.accuracy * always, model.price * always, none, none)
     if expert is not None:
-        yield Way("expert", expert.accuracy * always, expert.price * always, nobody, always)
+        yield Way("expert", expert.accuracy * always, expert.price * always, none, always)
 
 
 def _with_the_crowd(market: Market, losses: Array) -> Iterator[Way]:
     for first in (None, market.model) if market.model else (None,):
         for last in (None, market.expert) if market.expert else (None,):
             guess, paid = (first.accuracy, first.price) if first else (_EVEN, 0.0)
-            seen = outlook(market.prior, losses, market.most_answers, guess=guess, expert=last)
+            seen = expected_outcome(market.prior, losses, market.most_answers, guess=guess, expert=last)
             cost = paid + seen.answers + seen.referred * (last.price if last else 0.0)
             name = "-".join([*(["model"] if first else []), "crowd", *(["expert"] if last else [])])
             yield Way(name, seen.accuracy, cost, seen.answers, seen.referred, guess, last)

@@ -2,17 +2,18 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import pairwise
 from math import floor, inf, sqrt
 from typing import NamedTuple
 
 import numpy as np
 
-from app.policy.belief import Array, Belief
-from app.policy.binomial_tail import chance_of_so_few
+from app.policy.core.arrays import Array
+from app.policy.core.belief import Belief
+from app.policy.core.binomial_tail import chance_of_so_few
+from app.policy.core.policy import lazy
 from app.policy.planning.cost_sensitive import Prior
-from app.policy.planning.stopping import Limits, Outlook, outlooks
+from app.policy.planning.stopping import Limits, StoppingOutcome, stopping_outcomes
 from app.policy.requirements import AnyRequirement, Count, Margin, Posterior, Profit, Ratio, Significance
 
 _MOST_SETTINGS = 120  # of a kind
@@ -38,60 +39,62 @@ def settings(limits: Limits) -> dict[str, list[AnyRequirement]]:
     }
 
 
-class Found(NamedTuple):
+class FoundRequirement(NamedTuple):
     """A requirement and what it leads to."""
 
     requirement: AnyRequirement
-    outlook: Outlook
+    outcome: StoppingOutcome
 
 
 @dataclass(frozen=True)
-class Choice:
+class RequirementChoice:
     """The best of one kind: the cheapest that reaches what is wanted, or else the most accurate."""
 
     kind: str
-    tried: tuple[Found, ...]  # those that resolve enough items
+    tried: tuple[FoundRequirement, ...]  # those that resolve enough items
     wanted: float
 
     @property
     def ceiling(self) -> float | None:
         """The highest accuracy of this kind; None where it never resolves enough items."""
-        return max((found.outlook.accuracy for found in self.tried), default=None)
+        return max((found.outcome.accuracy for found in self.tried), default=None)
 
     @property
     def reaches(self) -> bool:
         return self.ceiling is not None and self.ceiling >= self.wanted
 
-    @cached_property
-    def best(self) -> Found | None:
+    @lazy
+    def best(self) -> FoundRequirement | None:
         """By labels for each item that is resolved; None where nothing resolves enough items."""
-        good = [found for found in self.tried if found.outlook.accuracy >= min(self.wanted, self.ceiling or 0.0)]
-        return min(good, key=lambda found: found.outlook.labels_per_answer, default=None)
+        good = [found for found in self.tried if found.outcome.accuracy >= min(self.wanted, self.ceiling or 0.0)]
+        return min(good, key=lambda found: found.outcome.labels_per_answer, default=None)
 
 
-def choices(wanted: float, min_resolved: float, limits: Limits, prior: Prior, cost: float = 1.0) -> list[Choice]:
-    """What each kind offers to be right so often on what it resolves; those that reach it first, the cheapest first."""
+def choices(
+    wanted: float, min_resolved: float, limits: Limits, prior: Prior, cost: float = 1.0
+) -> list[RequirementChoice]:
+    """The best requirement of each kind for an accuracy of resolved items: those that reach it first, by cost."""
     tried = {
-        kind: list(map(Found, requirements, outlooks(requirements, limits, prior, cost)))
+        kind: list(map(FoundRequirement, requirements, stopping_outcomes(requirements, limits, prior, cost)))
         for kind, requirements in settings(limits).items()
     }
     tried["profit"] = _profits(wanted, min_resolved, limits, prior, cost)
     found = [
-        Choice(kind, tuple(each for each in members if _resolves(each.outlook, min_resolved)), wanted)
+        RequirementChoice(kind, tuple(each for each in members if _resolves(each.outcome, min_resolved)), wanted)
         for kind, members in tried.items()
     ]
     return sorted(found, key=_rank)
 
 
-def _resolves(outlook: Outlook, share: float) -> bool:
-    return outlook.resolved >= share - _ROUNDING
+def _resolves(outcome: StoppingOutcome, share: float) -> bool:
+    return outcome.resolved >= share - _ROUNDING
 
 
-def _rank(choice: Choice) -> tuple[bool, float]:
+def _rank(choice: RequirementChoice) -> tuple[bool, float]:
     if choice.best is None:
         return True, inf
-    outlook = choice.best.outlook
-    return not choice.reaches, outlook.labels_per_answer if choice.reaches else -outlook.accuracy
+    outcome = choice.best.outcome
+    return not choice.reaches, outcome.labels_per_answer if choice.reaches else -outcome.accuracy
 
 
 def roundest(low: float, high: float) -> float:
@@ -138,19 +141,19 @@ def _margin_of(epsilon: float) -> Callable[[float], AnyRequirement]:
     return lambda c: Margin(c=c, epsilon=epsilon)
 
 
-def _profits(wanted: float, min_resolved: float, limits: Limits, prior: Prior, cost: float) -> list[Found]:
+def _profits(wanted: float, min_resolved: float, limits: Limits, prior: Prior, cost: float) -> list[FoundRequirement]:
     """Losses from the one at which a first answer pays, larger and larger, until too few items are resolved.
 
     Then halfway, a few times, to where enough are last resolved, and to where the accuracy is first what is wanted.
-    The value of an answer says nothing of when to stop.
+    The value of an answer does not affect when to stop.
     """
-    found: dict[float, Found] = {}
+    found: dict[float, FoundRequirement] = {}
 
-    def look(answers: float) -> Outlook:
+    def look(answers: float) -> StoppingOutcome:
         loss = float(f"{answers * cost:.3g}")
         requirement = Profit(value=loss, loss=loss, prior=(prior.a, prior.b))
-        found[answers] = Found(requirement, outlooks([requirement], limits, prior, cost)[0])
-        return found[answers].outlook
+        found[answers] = FoundRequirement(requirement, stopping_outcomes([requirement], limits, prior, cost)[0])
+        return found[answers].outcome
 
     before = 0.0
     for answers in _ladder(prior, cost):
@@ -159,8 +162,8 @@ def _profits(wanted: float, min_resolved: float, limits: Limits, prior: Prior, c
             break
         before = resolved
     for enough in (lambda of: not _resolves(of, min_resolved), lambda of: of.accuracy >= wanted):
-        low = max((each for each in found if not enough(found[each].outlook)), default=inf)
-        high = min((each for each in found if each > low and enough(found[each].outlook)), default=0.0)
+        low = max((each for each in found if not enough(found[each].outcome)), default=inf)
+        high = min((each for each in found if each > low and enough(found[each].outcome)), default=0.0)
         for _ in range(_HALVINGS if low < high else 0):
             middle = sqrt(low * high)
             low, high = (low, middle) if enough(look(middle)) else (middle, high)
@@ -187,7 +190,7 @@ def _each_between(
 
 
 def _thinned(pairs: Sequence[tuple[float, float]], number: int = _MOST_SETTINGS) -> Iterator[tuple[float, float]]:
-    """So many of them at most, evenly spread, the first and the last included."""
+    """At most `number` of them, evenly spread, the first and the last included."""
     if not pairs:
         return
     for at in np.unique(np.linspace(0, len(pairs) - 1, min(number, len(pairs))).round().astype(int)):
@@ -196,6 +199,6 @@ def _thinned(pairs: Sequence[tuple[float, float]], number: int = _MOST_SETTINGS)
 
 def _leading(limits: Limits) -> tuple[Array, Array]:
     """The votes of items on which one class leads."""
-    first, second = limits.standings.T.astype(np.float64)
+    first, second = limits.vote_counts.T.astype(np.float64)
     leads = first > second
     return first[leads], second[leads]

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, Decimal
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from heapq import heapify, heappop, heappush
 from math import ceil, log
 
@@ -11,9 +11,10 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special
 
-from app.policy.belief import Array, IntArray
-from app.policy.planning.crowdbudget import (
-    Run,
+from app.policy.core.arrays import Array, IntArray
+from app.policy.core.policy import lazy
+from app.policy.planning.quotas import (
+    EqualQuotas,
     budget_of_theorem_1,
     expected_errors_at_most,
     majority_error,
@@ -56,7 +57,7 @@ class Split:
     def spent(self) -> Decimal:
         return sum((g.cost * (g.items * n + lucky * (m - n)) for g, n, m, lucky in self.parts), Decimal(0))
 
-    @cached_property
+    @lazy
     def expected_errors(self) -> float:
         """How many items the majority is expected to get wrong, an even coin deciding ties, exactly."""
         answers, accuracy, items = self._flat
@@ -77,7 +78,7 @@ class Split:
         answers, _, items = self._flat
         return int(items[answers == 0].sum())
 
-    @cached_property
+    @lazy
     def _flat(self) -> tuple[Array, Array, Array]:
         """Answers, accuracy and number of the luckier and the other items of all groups, shape (2 * groups,) each."""
         accuracy = [group.accuracy for group in self.groups] * 2
@@ -89,7 +90,7 @@ Splitter = Callable[[Decimal, Sequence[Group]], Split]
 
 
 def by_crowdbudget(budget: Decimal, groups: Sequence[Group]) -> Split:
-    """Algorithm 1 of Tran-Thanh et al. (AAMAS 2013), mended: see `quotas`. It does not look at accuracies."""
+    """Algorithm 1 of Tran-Thanh et al. (AAMAS 2013), corrected: see `quotas`. It ignores accuracies."""
     return _with_one_more(groups, quotas_of_runs(budget, _runs(groups)))
 
 
@@ -103,8 +104,8 @@ def by_worth(budget: Decimal, groups: Sequence[Group]) -> Split:
 
     An even answer never helps a majority, so an item is bought 1, 3, 5 ... answers. Each such step lowers its error
     by less per answer than the one before, see `gains`; so steps in order of worth per money are the best split of
-    what they cost. Only the step at which the money runs out can be a bad fit, and with it the split misses the best
-    by less than the worth of one step of one item: compare `errors_at_least`.
+    what they cost. Only the step at which the money runs out may not fit, so the split misses the best by less
+    than the worth of one step of one item: compare `errors_at_least`.
     """
     kinds = merged(groups)
     bought, luckier = _best_steps(budget, kinds)
@@ -160,10 +161,10 @@ def errors_at_least(budget: Decimal, groups: Sequence[Group]) -> float:
 
 
 def budget_for(errors: float, groups: Sequence[Group], splitter: Splitter) -> Decimal | None:
-    """A budget, to four digits, with which the split expects so many errors at most; None: it would be beyond reason.
+    """A budget, to four digits, with which the split expects at most `errors` errors; None: unreasonably large.
 
-    By halving below one that does. A smaller one may do by luck, for with CrowdBudget and with equal shares a little
-    more money can buy even numbers of answers, which help nobody.
+    By bisection below a budget that suffices. A smaller one may suffice by chance: with CrowdBudget and with equal
+    shares a little more money can buy even numbers of answers, which do not help.
     """
     low, high = Decimal(0), _enough_for(errors, groups)
     if splitter(high, groups).expected_errors > errors:
@@ -221,7 +222,7 @@ class _Steps:
     money: Array  # (steps,) that this step and all before it cost
 
     def worth(self, k: int, bought: int) -> float:
-        """Per money, of one more step for an item of group k that has had so many."""
+        """Per money, of one more step for an item of group k that has had `bought` steps."""
         return float(self.worths[k, bought]) if bought < self.most else 0.0
 
     def affordable(self, budget: float) -> int:
@@ -247,7 +248,7 @@ def _steps(groups: tuple[Group, ...]) -> _Steps:
 
 
 def _money(groups: Sequence[Group], bought: Sequence[int]) -> Decimal:
-    """What so many steps for every item of each group cost."""
+    """The cost of `bought` steps for every item of each group."""
     return sum((g.cost * g.items * _answers(n) for g, n in zip(groups, bought, strict=True)), Decimal(0))
 
 
@@ -255,8 +256,8 @@ def _answers(steps: int) -> int:
     return max(2 * steps - 1, 0)
 
 
-def _runs(groups: Sequence[Group]) -> list[Run]:
-    return [Run(group.cost, group.items) for group in groups]
+def _runs(groups: Sequence[Group]) -> list[EqualQuotas]:
+    return [EqualQuotas(group.cost, group.items) for group in groups]
 
 
 def _with_one_more(groups: Sequence[Group], shared: Sequence[tuple[int, int]]) -> Split:

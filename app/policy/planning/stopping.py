@@ -2,21 +2,21 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 
-from app.policy.belief import Array, Belief, Facts, IntArray, Mask
+from app.policy.core.arrays import Array, IntArray, Mask
+from app.policy.core.belief import NOBODY, Belief, ItemContext
+from app.policy.core.policy import lazy
 from app.policy.engine import Engine
+from app.policy.job_policy import JobPolicy
 from app.policy.planning.cost_sensitive import Prior
 from app.policy.requirements import AnyRequirement
-from app.policy.rules import Rules
-from app.policy.shares import NOBODY
-from app.policy.workers import Anonymous
+from app.policy.worker_models import Anonymous
 
 
-class Outlook(NamedTuple):
+class StoppingOutcome(NamedTuple):
     """What to expect of an item."""
 
     labels: float  # that it gets
@@ -49,8 +49,8 @@ class Limits:
         return int(min(by_votes, np.inf if self.max_labels is None else self.max_labels))
 
     def engine(self, requirement: AnyRequirement) -> Engine:
-        """The service's decisions under these limits; unlike a job's, the rules are not checked for room."""
-        rules = Rules.model_construct(
+        """The service's decisions under these limits; the limits are not checked."""
+        policy = JobPolicy.model_construct(
             labels=("a", "b"),
             requirement=requirement,
             worker_model=Anonymous(),
@@ -58,26 +58,29 @@ class Limits:
             max_labels=self.max_labels,
             max_votes_per_label=self.max_votes_per_label,
         )
-        return Engine(rules)
+        return Engine(policy)
 
-    @cached_property
-    def standings(self) -> IntArray:
-        """All votes (first, second), first >= second, that an item may have, shape (standings, 2)."""
+    @lazy
+    def vote_counts(self) -> IntArray:
+        """All votes (first, second), first >= second, that an item may have, shape (vote counts, 2)."""
         first, second = np.indices((self.most_votes + 1, self.most_votes + 1)).reshape(2, -1)
         possible = (first >= second) & (first + second <= self.most_labels)
         return np.stack([first[possible], second[possible]], axis=1).astype(np.int64)
 
 
-def outlooks(requirements: Sequence[AnyRequirement], limits: Limits, prior: Prior, cost: float = 1.0) -> list[Outlook]:
-    """What each requirement leads to where an answer costs so much, exactly: the Markov chain of an item's votes.
+def stopping_outcomes(
+    requirements: Sequence[AnyRequirement], limits: Limits, prior: Prior, cost: float = 1.0
+) -> list[StoppingOutcome]:
+    """The exact outcome of each requirement where an answer costs `cost`: the Markov chain of an item's votes.
 
     From x right and y wrong answers the next is right with (a + x) / (a + b + x + y), under the prior Beta(a, b) of how
-    often workers are right on an item (Gao et al., SIGMOD 2013, section 4). Where the chain ends is asked of the
-    engine, so that the plan and the service agree. Two classes, votes without names.
+    often workers are right on an item (Gao et al., SIGMOD 2013, section 4). The engine says where the
+    chain ends, so that the plan and the service agree. Two classes, votes without names.
 
     >>> from app.policy.requirements import Count
-    >>> outlooks([Count(labels=1), Count(labels=2)], Limits(), Prior(6, 2))
-    [Outlook(labels=1.0, resolved=1.0, accuracy=0.75), Outlook(labels=2.0, resolved=0.6666666666666667, accuracy=0.875)]
+    >>> found = stopping_outcomes([Count(labels=1), Count(labels=2)], Limits(), Prior(6, 2))
+    >>> [(each.labels, round(each.resolved, 4), each.accuracy) for each in found]
+    [(1.0, 1.0, 0.75), (2.0, 0.6667, 0.875)]
     """
     closed, good = _endings(requirements, limits, cost)
     right, wrong, labels = np.zeros((3, len(requirements)))
@@ -95,25 +98,25 @@ def outlooks(requirements: Sequence[AnyRequirement], limits: Limits, prior: Prio
         next_right = (prior.a + x) / (prior.a + prior.b + total)
         chance = np.pad(going_on * next_right, ((0, 0), (1, 0))) + np.pad(going_on * (1 - next_right), ((0, 0), (0, 1)))
     accuracy = np.divide(right, right + wrong, out=np.zeros_like(right), where=right + wrong > 0)
-    return [Outlook(*map(float, each)) for each in zip(labels, right + wrong, accuracy, strict=True)]
+    return [StoppingOutcome(*map(float, each)) for each in zip(labels, right + wrong, accuracy, strict=True)]
 
 
 def _endings(requirements: Sequence[AnyRequirement], limits: Limits, cost: float) -> tuple[Mask, Mask]:
     """Where an item closes, and where it does so with an answer, by requirement and votes, first >= second."""
-    standings = limits.standings
-    belief = Belief.of(standings, replace(Facts.plain(len(standings)), cost=np.full(len(standings), cost)))
+    vote_counts = limits.vote_counts
+    belief = Belief.of(vote_counts, replace(ItemContext.plain(len(vote_counts)), cost=np.full(len(vote_counts), cost)))
     closed, good = np.zeros((2, len(requirements), limits.most_votes + 1, limits.most_votes + 1), dtype=bool)
     for number, requirement in enumerate(requirements):
         ending = limits.engine(requirement).ending(belief)
-        closed[(number, *standings.T)] = ending.closed
-        good[(number, *standings.T)] = ending.winner != NOBODY
+        closed[(number, *vote_counts.T)] = ending.closed
+        good[(number, *vote_counts.T)] = ending.winner != NOBODY
     return closed, good
 
 
-def label_curve(found: Sequence[Outlook]) -> Array:
+def label_curve(found: Sequence[StoppingOutcome]) -> Array:
     """Labels per item and accuracy of those that no other beats in both, by labels; shape (points, 2)."""
     best: list[tuple[float, float]] = []
-    for each in sorted(found, key=lambda outlook: (outlook.labels, -outlook.accuracy)):
+    for each in sorted(found, key=lambda outcome: (outcome.labels, -outcome.accuracy)):
         if not best or each.accuracy > best[-1][1]:
             best.append((each.labels, each.accuracy))
     return np.array(best).reshape(-1, 2)

@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator
 from pydantic_core import PydanticCustomError
 from scipy import special
 
-from app.policy.belief import Array
+from app.policy.core.arrays import Array
 
 ROUNDING = 1e-9  # an accuracy or a cost that is missed by less is reached
 
@@ -35,7 +35,7 @@ class Linear(_Value):
         return self.value - (1 - accuracy) * self.loss
 
 
-class Step(_Value):
+class StepValue(_Value):
     """`value` from an accuracy on, nothing below: a result that must be so good."""
 
     kind: Literal["step"]
@@ -82,4 +82,4 @@ class Points(_Value):
         return np.asarray(np.interp(accuracy, known, values))
 
 
-AnyValue = Annotated[Linear | Step | Entropy | Points, Field(discriminator="kind")]
+AnyValue = Annotated[Linear | StepValue | Entropy | Points, Field(discriminator="kind")]

@@ -1,81 +1,139 @@
-"""What every requirement can say: is this answer good enough, and how many more votes would make it so."""
+"""What every requirement answers: is this label good enough, and how many more votes could make it so."""
 
 from abc import ABC, abstractmethod
 from typing import ClassVar
 
 import numpy as np
 
-from app.domain import Reason
-from app.policy.belief import Array, Belief, Mask
-from app.policy.member import Member
-from app.policy.prospect import Prospect
-from app.policy.shares import Index
+from app.policy.core.arrays import Array, Index, Mask
+from app.policy.core.belief import Belief, two_strongest
+from app.policy.core.decision import Reason
+from app.policy.core.lookahead import FreshLookahead, Lookahead
+from app.policy.core.policy import Policy, Uses
+from app.policy.worker_models.base import WorkerModel
 
-HORIZON = 64  # votes looked ahead where there is no formula; an item that needs more is as good as hopeless
+HORIZON = 64  # votes to look ahead where there is no formula; an item that needs more is practically hopeless
 
 
-class Requirement(Member, ABC):
-    """When an item's answer is good enough to stop."""
+class Requirement(Policy, ABC):
+    """When an item's label is good enough to stop.
 
-    picks_a_class: ClassVar[bool] = True  # it holds for a class, and not just for a number of answers
+    A new requirement must define `satisfied` and `reason`. Everything else follows from them; `shortfalls` by a formula
+    makes it faster, and so does `uses`.
+    """
+
+    picks_a_class: ClassVar[bool] = True  # False: it asks for a number of answers, whatever they say
 
     @property
-    def by_votes_alone(self) -> bool:
-        """Items with equal votes are judged alike; not so where an item's cost or luck plays a part."""
-        return True
-
-    @property
-    def steady(self) -> bool:
-        """Once it holds, further votes for the leader keep it; not so where luck is drawn anew with each vote."""
-        return True
+    def uses(self) -> Uses:
+        """What else it depends on besides votes and the worker model; a requirement that says nothing uses all."""
+        return Uses.COST | Uses.OPEN_ASSIGNMENTS | Uses.NUMBER
 
     @abstractmethod
     def satisfied(self, belief: Belief) -> Mask:
         """Which items are good enough, shape (items,)."""
 
-    def winner(self, belief: Belief) -> Index:
-        """The class that is accepted where the requirement holds, shape (items,); -1 where several are equally good."""
-        return belief.winner
-
     @abstractmethod
     def reason(self, belief: Belief, item: int) -> Reason:
         """Why this item is, or is not, good enough."""
 
-    def shortfalls(self, prospect: Prospect) -> Array:
-        """The fewest further votes, all for class c, that make c the accepted answer; shape (items, classes).
+    def winner(self, belief: Belief) -> Index:
+        """The class that is accepted where the requirement holds, shape (items,); -1 where several are equally good."""
+        return belief.winner
 
-        Accepted means that the requirement holds and c leads alone: a shared lead is nobody's answer, so that the
-        classes' order plays no part. Here by walking: add votes for c one by one, up to the horizon. Members that
-        have a formula use it.
+    def shortfalls(self, lookahead: Lookahead) -> Array:
+        """The fewest further votes, all for class c, that make c the accepted label; shape (items, classes).
+
+        Accepted means that the requirement holds and c leads alone: a shared lead belongs to no class, so the order of
+        the classes does not matter. This default adds votes for c one by one, up to the horizon.
         """
-        classes = prospect.state.votes.shape[1]
-        return np.stack([self._walk(prospect, c) for c in range(classes)], axis=1)
+        return lookahead.per_class(lambda c: self._add_votes_one_by_one(lookahead, c))
 
-    def shortfall(self, prospect: Prospect) -> Array:
+    def shortfall(self, lookahead: Lookahead) -> Array:
         """The fewest further votes that could satisfy the requirement, shape (items,).
 
-        No way there is shorter than giving every vote to one class: for each member, moving a vote from another
-        class to the one that leads in the end never breaks what holds.
+        The shortest way is to give every vote to one class: for each member, moving a vote from another class to the
+        one that leads in the end never breaks what holds.
         """
-        fewest = prospect.once(id(self), self.shortfalls).min(axis=1)
-        return np.where(self.satisfied(prospect.now), 0.0, np.maximum(fewest, 1.0))
+        fewest = lookahead.shortfalls(self).min(axis=1)
+        return np.where(self.satisfied(lookahead.now), 0.0, np.maximum(fewest, 1.0))
 
-    def answers_to_come(self, prospect: Prospect) -> Array:
+    def fewest_labels(self, model: WorkerModel, classes: int) -> int:
+        """How many answers an item needs on which all new workers agree; 0 where cost or chance decides.
+
+        On an item without answers all classes are alike, so one of them is looked at.
+
+        >>> from app.policy.requirements import Ratio
+        >>> from app.policy.worker_models import Anonymous
+        >>> Ratio(min_ratio=4).fewest_labels(Anonymous(), 1000)
+        3
+        """
+        if self.uses & (Uses.COST | Uses.NUMBER):
+            return 0
+        return int(self.shortfall(FreshLookahead.of_one_item(model, classes))[0])
+
+    def answers_to_come(self, lookahead: Lookahead) -> Array:
         """How many further answers to expect, shape (items,): the shortfall, where no better estimate is known."""
-        return self.shortfall(prospect)
+        return self.shortfall(lookahead)
 
     def not_worth_asking(self, belief: Belief) -> Mask:
-        """Which items are to be given up, with no answer good enough and none worth asking for; shape (items,)."""
+        """Which items to give up because no label is good enough and further answers do not pay; shape (items,)."""
         return np.zeros(len(belief.votes), dtype=bool)
 
-    def _walk(self, prospect: Prospect, c: int) -> Array:
-        needed = np.full(len(prospect.state.votes), float(HORIZON))
+    def _add_votes_one_by_one(self, lookahead: Lookahead, c: int) -> Array:
+        needed = np.full(len(lookahead.state.votes), float(HORIZON))
         pending = np.ones(len(needed), dtype=bool)
         for further in range(HORIZON):
-            met = pending & self.satisfied(prospect.now) & prospect.now.leads_alone(c)
+            met = pending & self.satisfied(lookahead.now) & lookahead.now.leads_alone(c)
             needed[met] = further
             pending &= ~met
             if not pending.any():
                 break
-            prospect = prospect.after_all(c)
+            lookahead = lookahead.after_all(c)
         return needed
+
+
+def expected_completeness(lookahead: Lookahead, requirement: Requirement) -> Array:
+    """V of Requallo (Li et al., WSDM 2016, Eq. 1 and 2), shape (items,).
+
+    With a >= b the two strongest classes, pseudo-votes included, n = a + b, and r_1, r_2 the votes needed in all
+    when the stronger, or the weaker, is to win:
+
+        P = a/n + b/r_1 if a > b, else 1/2;        V = P n/r_1 + (1 - P) n/r_2.
+
+    It reaches 1 when the requirement is met. Beyond that the printed formula exceeds 1, because r(x) stays while n
+    grows; here r is never below n, and V stays at 1. Open items are never beyond it.
+
+    >>> from app.policy.core.belief import ItemContext, State
+    >>> from app.policy.requirements import Ratio
+    >>> from app.policy.worker_models import Anonymous
+    >>> votes = State(np.array([[2.0, 0.0], [3.0, 0.0]]), np.empty((2, 0)))  # with pseudo-votes 3:1, as in Example 3
+    >>> lookahead = Lookahead.of(Anonymous(), votes, ItemContext.plain(2))
+    >>> expected_completeness(lookahead, Ratio(min_ratio=4)).round(4).tolist()
+    [0.7733, 1.0]
+    """
+    leader_wins, n, r_leader, r_runner_up = chance_and_needs(lookahead, requirement)
+    return leader_wins * n / r_leader + (1 - leader_wins) * n / r_runner_up
+
+
+def progress(lookahead: Lookahead, requirement: Requirement) -> Array:
+    """The same expectation counted in real votes, from 0 to 1: the progress that people see."""
+    leader_wins, n, r_leader, r_runner_up = chance_and_needs(lookahead, requirement)
+    real = lookahead.now.total
+    towards_leader = real / np.maximum(real + r_leader - n, 1)
+    towards_runner_up = real / np.maximum(real + r_runner_up - n, 1)
+    expected = leader_wins * towards_leader + (1 - leader_wins) * towards_runner_up
+    return np.where(requirement.satisfied(lookahead.now), 1.0, np.clip(expected, 0.0, 1.0))
+
+
+def chance_and_needs(lookahead: Lookahead, requirement: Requirement) -> tuple[Array, Array, Array, Array]:
+    """P of Eq. 2 for the leader, the votes n of the two strongest, and r for the leader and for the runner-up."""
+    counts = lookahead.now.counts
+    rows = np.arange(len(counts))
+    leader, runner_up = two_strongest(counts)
+    a, b = counts[rows, leader], counts[rows, runner_up]
+    shortfalls = lookahead.shortfalls(requirement)
+    r_leader = a + b + shortfalls[rows, leader]
+    r_runner_up = a + b + shortfalls[rows, runner_up]
+    leader_wins = np.where(a > b, a / (a + b) + b / r_leader, 0.5)
+    return leader_wins, a + b, r_leader, r_runner_up

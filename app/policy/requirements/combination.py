@@ -1,9 +1,12 @@
-"""What `all` and `any` have in common."""
+"""What the requirements `all` and `any` have in common."""
 
+from functools import reduce
+from operator import or_
 from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field
 
+from app.policy.core.policy import Uses
 from app.policy.requirements.base import Requirement
 
 if TYPE_CHECKING:
@@ -13,12 +16,11 @@ if TYPE_CHECKING:
 class Combination(Requirement):
     """Several requirements taken together."""
 
-    of: Annotated["tuple[AnyRequirement, ...]", Field(min_length=1, max_length=8, description="What is combined")]
+    of: Annotated[
+        "tuple[AnyRequirement, ...]",
+        Field(min_length=1, max_length=8, description="The requirements that are combined"),
+    ]
 
     @property
-    def by_votes_alone(self) -> bool:
-        return all(member.by_votes_alone for member in self.of)
-
-    @property
-    def steady(self) -> bool:
-        return all(member.steady for member in self.of)
+    def uses(self) -> Uses:
+        return reduce(or_, (member.uses for member in self.of))

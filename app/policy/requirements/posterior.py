@@ -6,28 +6,30 @@ from typing import Annotated, Literal
 import numpy as np
 from pydantic import Field
 
-from app.domain import Reason
-from app.policy.belief import Array, Belief, Mask
-from app.policy.binomial_tail import votes_that_outweigh
-from app.policy.dirichlet import chance_of_the_strongest
-from app.policy.prospect import Prospect
+from app.policy.core.arrays import Array, Mask
+from app.policy.core.belief import Belief, strongest_other
+from app.policy.core.binomial_tail import votes_that_outweigh
+from app.policy.core.decision import Reason
+from app.policy.core.dirichlet import chance_of_the_strongest
+from app.policy.core.equal_rows import first_equal_rows
+from app.policy.core.lookahead import Lookahead
+from app.policy.core.policy import Uses
 from app.policy.requirements.base import HORIZON, Requirement
-from app.policy.shares import strongest_other
-from app.policy.workers.base import Foresight
+from app.policy.worker_models.base import PosteriorAfter
 
 _BINARY = 2  # two classes have a closed form
-_MANY_AT_ONCE = 8  # numbers of votes that are looked at together; the horizon is a power of it
-_FEW = 640  # items times classes up to which that is quicker than bisection
-_ROUNDING = 1e-9  # of what may be missing to certainty: 57/64 does reach 0.890625
+_MANY_AT_ONCE = 8  # numbers of votes that are tried together; the horizon is a power of it
+_FEW = 640  # items times classes up to which that is faster than bisection
+_ROUNDING = 1e-9  # relative to the accepted doubt: 57/64 does reach 0.890625
 
 
 class Posterior(Requirement):
-    """A minimum probability of the likeliest class, as the worker model sees it (h of Chen et al., ICML 2013).
+    """Stop when the most likely label is likely enough, as the worker model sees it (h of Chen et al., ICML 2013).
 
-        max_c P(class c is the true one | answers) >= min_probability.
+        max_c P(label c is the true one | answers) >= min_probability.
 
-    More than one half, so that no two classes can both have it. With four votes to one and no prior it is
-    P(theta >= 1/2) under Beta(5, 2) = 57/64:
+    The bar is above one half, so that at most one label reaches it. With four votes to one and no prior the probability
+    is P(theta >= 1/2) under Beta(5, 2) = 57/64:
 
     >>> Posterior(min_probability=0.89).satisfied(Belief.of([[4, 1], [4, 2]]))
     array([ True, False])
@@ -35,57 +37,60 @@ class Posterior(Requirement):
 
     kind: Literal["posterior"] = "posterior"
     min_probability: Annotated[
-        float, Field(gt=0.5, le=0.999999, description="How likely the leading class must be to be the true one")
+        float,
+        Field(gt=0.5, le=0.999999, description="How probable the most likely label must be", examples=[0.95]),
     ] = 0.95
+
+    @property
+    def uses(self) -> Uses:
+        return Uses.NOTHING
 
     def satisfied(self, belief: Belief) -> Mask:
         return np.asarray(1 - belief.certainty <= self._doubt)
 
-    def shortfalls(self, prospect: Prospect) -> Array:
+    def shortfalls(self, lookahead: Lookahead) -> Array:
         """By formula, for two classes and counted votes: 1 - P(theta >= 1/2) = I_{1/2}(own, other)."""
-        alpha = prospect.now.alpha
-        if (foresight := prospect.foresight) is not None:
-            found = {c: self._foreseen(foresight, c, alpha.shape) for c in np.unique(prospect.namesakes).tolist()}
-            return np.stack([found[c] for c in prospect.namesakes.tolist()], axis=1)
-        if not prospect.only_counts:
-            return super().shortfalls(prospect)
+        alpha = lookahead.now.alpha
+        if (after := lookahead.posterior_after_votes) is not None:
+            return lookahead.per_class(lambda c: self._fewest_in_one_step(after, c, alpha.shape))
+        if not lookahead.only_counts:
+            return super().shortfalls(lookahead)
         if alpha.shape[1] == _BINARY:
             return np.maximum(np.ceil(votes_that_outweigh(strongest_other(alpha), self._doubt) - alpha), 0.0)
-        pooled = prospect.distinct()
+        pooled = lookahead.distinct()
         if pooled is None:
             return self._search_each(alpha)
         representatives, stands_for = pooled
         return np.asarray(self._search_each(representatives.now.alpha)[stands_for])
 
     def reason(self, belief: Belief, item: int) -> Reason:
-        met = bool(self.satisfied(belief)[item])
         return Reason(
-            "posterior" if met else "posterior-not-reached",
-            f"the likeliest label is right with {belief.certainty[item]:.4g}, "
-            f"{'which reaches' if met else 'short of'} {self.min_probability:g}",
+            "posterior" if self.satisfied(belief)[item] else "posterior-not-reached",
+            f"The most likely label has probability {_shown(float(belief.certainty[item]), self.min_probability)}; "
+            f"the job asks for {self.min_probability:g}.",
         )
 
-    def _foreseen(self, foresight: Foresight, c: int, shape: tuple[int, ...]) -> Array:
-        """Of a model that can tell what any number of votes for class c would make of the items, shape (items,)."""
+    def _fewest_in_one_step(self, posterior_after: PosteriorAfter, c: int, shape: tuple[int, ...]) -> Array:
+        """The fewest votes for class c, where the model computes any number of votes in one step; shape (items,)."""
         items, classes = shape
         at_once = _MANY_AT_ONCE if items * classes <= _FEW else 2
-        return _fewest(lambda votes: np.asarray(1 - foresight(c, votes)[..., c] <= self._doubt), items, at_once)
+        return _fewest(lambda votes: np.asarray(1 - posterior_after(c, votes)[..., c] <= self._doubt), items, at_once)
 
     @property
     def _doubt(self) -> float:
         return (1 - self.min_probability) * (1 + _ROUNDING)
 
     def _search_each(self, alpha: Array) -> Array:
-        """Classes that stand alike on all of these items are searched once: of a thousand labels, a handful."""
-        _, first, same = np.unique(alpha, axis=1, return_index=True, return_inverse=True)
+        """Classes with equal parameters on all of these items are searched once: of a thousand labels, a handful."""
+        first, position = np.unique(first_equal_rows(alpha.T), return_inverse=True)
         found = np.stack([self._search(alpha, int(c)) for c in first], axis=1)
-        return np.asarray(found[:, same.ravel()])
+        return np.asarray(found[:, position.ravel()])
 
     def _search(self, alpha: Array, c: int) -> Array:
         def met(votes: Array) -> Mask:
-            likelier = np.tile(alpha, (len(votes), 1))
-            likelier[:, c] += votes.ravel()
-            met = (likelier[:, c] > strongest_other(likelier)[:, c]) & self._likely_enough(likelier)
+            after = np.tile(alpha, (len(votes), 1))
+            after[:, c] += votes.ravel()
+            met = (after[:, c] > strongest_other(after)[:, c]) & self._likely_enough(after)
             return np.asarray(met.reshape(votes.shape))
 
         return _fewest(met, len(alpha))
@@ -95,11 +100,11 @@ class Posterior(Requirement):
 
 
 def _fewest(met: Callable[[Array], Mask], items: int, at_once: int = 2) -> Array:
-    """The fewest votes with which each item meets it, shape (items,), up to the horizon.
+    """The fewest votes for which `met` is true, for each item, up to the horizon; shape (items,).
 
-    `met` is asked about several numbers of votes at once, (numbers, items), `at_once` times closer to each other every
-    time: two make a bisection. More votes for a class only make it likelier, but for workers who are wrong more often
-    than right.
+    `met` gets several numbers of votes at once, (numbers, items). Each round narrows the range by the factor `at_once`;
+    two is bisection. This is right because more votes for a class make it more likely, except for workers who are wrong
+    more often than right.
 
     >>> needed = np.array([0.0, 5.0, 63.0, 99.0])
     >>> [_fewest(lambda votes: votes >= needed, 4, at_once).tolist() for at_once in (2, 8)]
@@ -111,3 +116,16 @@ def _fewest(met: Callable[[Array], Mask], items: int, at_once: int = 2) -> Array
         missed = ~met(low + step * np.arange(1, at_once)[:, None])
         low = low + step * missed.cumprod(axis=0).sum(axis=0)
     return np.where(enough, 0.0, low + 1)
+
+
+def _shown(probability: float, required: float) -> str:
+    """Two decimals, or as many more as it takes to see on which side of the required probability it is.
+
+    >>> _shown(0.7123, 0.95), _shown(0.9499, 0.95), _shown(1.0, 0.95), _shown(0.99999999, 0.95)
+    ('0.71', '0.9499', '1.00', '1.00')
+    """
+    for decimals in (2, 3, 4, 5):
+        text = f"{probability:.{decimals}f}"
+        if (float(text) >= required) == (probability >= required):
+            return text
+    return f"{probability:.7g}"

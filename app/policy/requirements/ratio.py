@@ -2,24 +2,23 @@
 
 from typing import Annotated, Literal
 
-import numpy as np
 from pydantic import Field
 
-from app.domain import Reason
-from app.policy.belief import Array, Belief
-from app.policy.requirements.on_counts import OnCounts
-from app.policy.shares import strongest_other
+from app.policy.core.arrays import Array
+from app.policy.core.belief import Belief, strongest_other
+from app.policy.core.decision import Reason
+from app.policy.requirements.on_counts import OnCounts, two_highest, votes_in_words
 
 _ROUNDING = 1e-9  # 1.1 * 10 is 11.000000000000002 in floats, and eleven votes do satisfy it
 
 
 class Ratio(OnCounts):
-    """Minimum ratio between the two strongest classes (Li et al., WSDM 2016, section 3.1).
+    """Stop when the leading label has a given multiple of the runner-up's votes (Li et al., WSDM 2016, section 3.1).
 
-        (a + 1) / (b + 1) >= c,    a >= b the votes of the two strongest classes.
+        (a + 1) / (b + 1) >= min_ratio,    a >= b the votes of the two strongest labels.
 
-    Tested on votes plus one pseudo-vote per class: with a >= b the two strongest, satisfied when a / b >= c. With
-    x votes for the losing class, r(x) = (c + 1) x votes are needed in all.
+    Every label has one extra vote, so that no ratio divides by zero. With x votes for the losing label, extra votes
+    included, r(x) = (min_ratio + 1) x votes are needed in total.
 
     >>> Ratio(min_ratio=4).satisfied(Belief.of([[2, 0], [3, 0]]))
     array([False,  True])
@@ -27,17 +26,19 @@ class Ratio(OnCounts):
 
     kind: Literal["ratio"] = "ratio"
     min_ratio: Annotated[
-        float, Field(gt=1, le=1000, description="How many times the votes of the runner-up the leader needs")
+        float,
+        Field(
+            gt=1,
+            le=1000,
+            description="How many times the votes of the runner-up the leading label needs, one extra vote each",
+            examples=[4],
+        ),
     ] = 4.0
 
     def reason(self, belief: Belief, item: int) -> Reason:
-        second, first = np.sort(belief.weights[item])[-2:]
-        met = bool(self.satisfied(belief)[item])
-        counted = f"{first:.4g}:{second:.4g} votes, {first + 1:.4g}:{second + 1:.4g} with a pseudo-vote each"
-        return Reason(
-            "ratio" if met else "ratio-not-reached",
-            f"{counted}, {'reaches' if met else 'is short of'} {self.min_ratio:g}:1",
-        )
+        counted = votes_in_words(*two_highest(belief.weights, item))
+        asked = f"{counted}, counting one extra vote per label; the job asks for a ratio of {self.min_ratio:g}."
+        return Reason("ratio" if self.satisfied(belief)[item] else "ratio-not-reached", asked)
 
     def missing(self, counts: Array) -> Array:
         return self.min_ratio * strongest_other(counts) - counts - _ROUNDING

@@ -1,28 +1,27 @@
-"""Stop when the votes could hardly have come from guessing."""
+"""Stop when the votes are unlikely to be the result of guessing."""
 
 from typing import Annotated, Literal
 
 import numpy as np
 from pydantic import Field
 
-from app.domain import Reason
-from app.policy.belief import Array, Belief
-from app.policy.binomial_tail import chance_of_so_few, votes_that_outweigh
-from app.policy.requirements.on_counts import OnCounts
-from app.policy.shares import strongest_other
+from app.policy.core.arrays import Array
+from app.policy.core.belief import Belief, strongest_other
+from app.policy.core.binomial_tail import chance_of_so_few, votes_that_outweigh
+from app.policy.core.decision import Reason
+from app.policy.requirements.on_counts import OnCounts, two_highest, votes_in_words
 
-_STRICTLY_BELOW = 1 - 1e-9  # p = alpha does not do, whatever the last bit of a float says
+_STRICTLY_BELOW = 1 - 1e-9  # p = alpha is not below alpha, whatever the last bit of a float says
 
 
 class Significance(OnCounts):
-    """Fisher's exact test against guessing (Li et al., WSDM 2016, section 3.1).
+    """Stop when Fisher's exact test rules out guessing (Li et al., WSDM 2016, section 3.1).
 
-    Tested on votes plus one pseudo-vote per class: with a >= b the two strongest, satisfied when
+        p = P(X <= b) < alpha,    X ~ Bin(a + b, 1/2),
 
-        p = P(X <= b) < alpha,  X ~ Bin(a + b, 1/2).
-
-    Weighted votes make a and b real; then p = I_{1/2}(a, b + 1). With alpha = 0.2 and one (pseudo-)vote for the losing
-    class, r(1) = 5 are needed in all (Table 2), which are three real votes:
+    with a >= b the votes of the two strongest labels plus one extra vote each. Weighted votes make a and b real; then
+    p = I_{1/2}(a, b + 1). With alpha = 0.2 and one (extra) vote for the losing label, r(1) = 5 are needed in total
+    (Table 2), which are three real votes:
 
     >>> Significance(alpha=0.2).satisfied(Belief.of([[2, 0], [3, 0]]))
     array([False,  True])
@@ -30,17 +29,22 @@ class Significance(OnCounts):
 
     kind: Literal["significance"] = "significance"
     alpha: Annotated[
-        float, Field(gt=0, le=0.5, description="How likely mere guessing may be to give votes as uneven as these")
+        float,
+        Field(
+            gt=0,
+            le=0.5,
+            description="The largest accepted probability that mere guessing gives votes as uneven as these",
+            examples=[0.05],
+        ),
     ] = 0.05
 
     def reason(self, belief: Belief, item: int) -> Reason:
-        second, first = np.sort(belief.counts[item])[-2:]
-        p = float(chance_of_so_few(second, first))
-        met = bool(self.satisfied(belief)[item])
+        first, second = two_highest(belief.counts, item)
+        p = float(chance_of_so_few(np.asarray(second), np.asarray(first)))
         return Reason(
-            "significance" if met else "significance-not-reached",
-            f"{first - 1:.4g}:{second - 1:.4g} votes, {first:.4g}:{second:.4g} with a pseudo-vote each, "
-            f"p = {p:.3g} is {'below' if met else 'not below'} {self.alpha:g}",
+            "significance" if self.satisfied(belief)[item] else "significance-not-reached",
+            f"{votes_in_words(first - 1, second - 1)}, counting one extra vote per label: guessing gives such votes "
+            f"with probability {p:.2g}; the job asks for less than {self.alpha:g}.",
         )
 
     def missing(self, counts: Array) -> Array:

@@ -1,6 +1,6 @@
 """Laws that every allocation keeps with every worker model; a new one joins by a line in ALLOCATIONS."""
 
-from typing import Literal, get_args
+from typing import ClassVar, Literal, get_args
 
 import numpy as np
 import pytest
@@ -9,33 +9,35 @@ from pydantic import TypeAdapter, ValidationError
 from app.policy.allocation import (
     Allocation,
     AnyAllocation,
-    Circumstances,
     CrowdBudget,
+    CvarKnowledgeGradient,
     Dispatch,
     Information,
+    JobContext,
     KnowledgeGradient,
     LabelUncertainty,
     OptimisticKnowledgeGradient,
     RandomChoice,
     Requallo,
     RoundRobin,
-    ValueAtRiskKnowledgeGradient,
 )
-from app.policy.allocation.unpriced import Unpriced
-from app.policy.belief import Facts, State
+from app.policy.allocation.cost_agnostic import CostAgnosticAllocation
+from app.policy.core.belief import ItemContext, State
+from app.policy.core.lookahead import Lookahead
+from app.policy.core.policy import Uses
 from app.policy.engine import Engine
-from app.policy.prospect import Prospect
+from app.policy.job_policy import JobPolicy
 from app.policy.requirements import Ratio
-from app.policy.rules import Rules
-from app.policy.workers import Anonymous, Auto, Confusion, OneCoin, SpamFilter, Tiers, TwoCoin, Weighted
+from app.policy.worker_models import Anonymous, Auto, Confusion, OneCoin, SpamFilter, Tiers, TwoCoin, Weighted
+from tests.policy.allocation.checks import check_uses
 
-JOB = Circumstances(Ratio())
+JOB = JobContext(Ratio())
 ALLOCATIONS = [
     Requallo(),
     OptimisticKnowledgeGradient(),
     KnowledgeGradient(),
     KnowledgeGradient(ties="first"),
-    ValueAtRiskKnowledgeGradient(alpha=0.8),
+    CvarKnowledgeGradient(alpha=0.8),
     LabelUncertainty(),
     Information(),
     Information(order=1),
@@ -47,7 +49,7 @@ ALLOCATIONS = [
 ]
 # Requallo looks at the two strongest classes only: with level votes an earlier class wins.
 INDIFFERENT_TO_NAMES = [allocation for allocation in ALLOCATIONS if not isinstance(allocation, Requallo)]
-PER_COST = [allocation for allocation in INDIFFERENT_TO_NAMES if not isinstance(allocation, Unpriced)]
+PER_COST = [allocation for allocation in INDIFFERENT_TO_NAMES if not isinstance(allocation, CostAgnosticAllocation)]
 # What a worker tells is worth more the better the worker is; these do not look at the worker at all.
 LOOKING_AT_WORKERS = [allocation for allocation in PER_COST if not isinstance(allocation, LabelUncertainty)]
 MODELS = [Anonymous(), Tiers(), SpamFilter(), Weighted(), OneCoin(), TwoCoin(), Confusion(), Auto()]
@@ -60,22 +62,22 @@ def name(member):
 
 def crowd(model, classes=2, items=30, seed=4, order=None):
     """Items after a few answers of newcomers, all by chance; order renames the classes."""
-    rng, facts = np.random.default_rng(seed), Facts.plain(items, seed)
+    rng, context = np.random.default_rng(seed), ItemContext.plain(items, seed)
     order = np.arange(classes) if order is None else order
-    state = model.start(facts, classes)
+    state = model.start(context, classes)
     skill = np.broadcast_to(model.newcomer(classes), (items, len(model.newcomer(classes))))
     for _ in range(4):
         leaning = np.minimum((rng.random(items) * (classes + 1)).astype(int), classes - 1)
-        state, _ = model.learn(state, facts, skill, order[leaning])
-    return Prospect.of(model, state, facts)
+        state, _ = model.learn(state, context, skill, order[leaning])
+    return Lookahead.of(model, state, context)
 
 
-def row(prospect, i):
+def row(lookahead, i):
     """Item i alone."""
-    facts = prospect.facts
-    state = State(prospect.state.votes[[i]], prospect.state.evidence[[i]])
-    alone = Facts(facts.cost[[i]], facts.in_flight[[i]], facts.number[[i]], None, facts.seed)
-    return Prospect(prospect.model, state, alone, prospect.skill[[i]])
+    context = lookahead.context
+    state = State(lookahead.state.votes[[i]], lookahead.state.model_state[[i]])
+    alone = ItemContext(context.cost[[i]], context.open_assignments[[i]], context.number[[i]], None, context.seed)
+    return Lookahead(lookahead.model, state, alone, lookahead.skill[[i]])
 
 
 @pytest.mark.parametrize("model", MODELS, ids=name)
@@ -92,9 +94,9 @@ def test_priorities_are_finite_and_repeatable(allocation, model):
 @pytest.mark.parametrize("allocation", ALLOCATIONS, ids=name)
 def test_one_item_has_the_priority_it_has_among_many(allocation, model):
     """One implementation serves one item and a million."""
-    prospect = crowd(model)
-    together = allocation.priority(prospect, JOB)
-    alone = [allocation.priority(row(prospect, i), JOB)[0] for i in range(30)]
+    lookahead = crowd(model)
+    together = allocation.priority(lookahead, JOB)
+    alone = [allocation.priority(row(lookahead, i), JOB)[0] for i in range(30)]
     assert together == pytest.approx(alone, abs=1e-10)
 
 
@@ -111,31 +113,71 @@ def test_relabeling_classes_changes_no_priority(allocation, model):
 @pytest.mark.parametrize("allocation", PER_COST, ids=name)
 def test_twice_the_cost_is_half_the_priority(allocation):
     """Priorities are per cost, but for the luck that decides between equals."""
-    prospect = crowd(Anonymous())
-    facts = prospect.facts
-    dearer = Facts(facts.cost * 2, facts.in_flight, facts.number, None, facts.seed)
-    costly = allocation.priority(Prospect.of(Anonymous(), prospect.state, dearer), JOB)
-    assert 2 * costly == pytest.approx(allocation.priority(prospect, JOB), abs=2e-6)
+    lookahead = crowd(Anonymous())
+    context = lookahead.context
+    dearer = ItemContext(context.cost * 2, context.open_assignments, context.number, None, context.seed)
+    costly = allocation.priority(Lookahead.of(Anonymous(), lookahead.state, dearer), JOB)
+    assert 2 * costly == pytest.approx(allocation.priority(lookahead, JOB), abs=2e-6)
 
 
 @pytest.mark.parametrize("model", [OneCoin(), Confusion()], ids=name)
 @pytest.mark.parametrize("allocation", LOOKING_AT_WORKERS, ids=name)
 def test_a_better_worker_is_worth_more(allocation, model):
     """On a fresh item: nine right of ten, then six, then five, who is worth nothing."""
-    facts = Facts.plain(3)
+    context = ItemContext.plain(3)
     skill = np.stack([type(model)(prior=pair).newcomer(2) for pair in ((9, 1), (6, 4), (5, 5))])
-    value = allocation.value(Prospect.of(model, model.start(facts, 2), facts, skill), JOB)
+    value = allocation.value(Lookahead.of(model, model.start(context, 2), context, skill), JOB)
     assert value[0] > value[1] > value[2]
     assert value[2] == pytest.approx(0, abs=1e-12)
 
 
-@pytest.mark.parametrize("allocation", PER_COST, ids=name)
-def test_pooling_equal_votes_changes_nothing(allocation):
-    """Thousands of items share a few dozen votes; valued one by one they are worth the same."""
-    votes = np.random.default_rng(6).integers(0, 5, (3000, 2)).astype(float)
-    prospect = Prospect.of(Anonymous(), State(votes, np.empty((3000, 0))), Facts.plain(3000))
-    assert prospect.distinct() is not None
-    assert allocation._pooled_value(prospect, JOB) == pytest.approx(allocation.value(prospect, JOB), abs=1e-12)
+@pytest.mark.parametrize("allocation", ALLOCATIONS, ids=name)
+def test_it_uses_no_more_than_it_says(allocation):
+    """With costs, open assignments, numbers, workers and budgets that differ."""
+    check_uses(allocation)
+
+
+class LooksAtCost(Allocation):
+    """Its value depends on the cost, and it does not say so."""
+
+    kind: Literal["looks-at-cost"] = "looks-at-cost"
+    uses: ClassVar[Uses] = Uses.NOTHING
+
+    def value(self, lookahead, job):  # noqa: ARG002  a liar
+        return -lookahead.context.cost
+
+
+class LooksAtOpenAssignments(LooksAtCost):
+    def value(self, lookahead, job):  # noqa: ARG002  a liar
+        return -lookahead.context.open_assignments
+
+
+class LooksAtNumber(LooksAtCost):
+    def value(self, lookahead, job):  # noqa: ARG002  a liar
+        return lookahead.context.number / 2
+
+
+class LooksAtWorker(LooksAtCost):
+    def value(self, lookahead, job):  # noqa: ARG002  a liar
+        return lookahead.model.accuracy(lookahead.skill)
+
+
+class LooksAtBudget(LooksAtCost):
+    def value(self, lookahead, job):
+        return np.full(len(lookahead.state.votes), job.budget or 0.0)
+
+
+@pytest.mark.parametrize("liar", [LooksAtCost, LooksAtOpenAssignments, LooksAtNumber, LooksAtWorker, LooksAtBudget])
+def test_an_allocation_that_uses_more_than_it_says_is_found_out(liar):
+    with pytest.raises(AssertionError):
+        check_uses(liar())
+
+
+@pytest.mark.parametrize("liar", [LooksAtCost, LooksAtOpenAssignments, LooksAtNumber, LooksAtWorker, LooksAtBudget])
+def test_forgetting_to_say_what_is_used_costs_time_only(liar, monkeypatch):
+    """The default is that everything is used: then every item is valued by itself."""
+    monkeypatch.setattr(liar, "uses", Allocation.uses)
+    check_uses(liar())
 
 
 def test_every_kind_keeps_this_contract():
@@ -170,15 +212,15 @@ class Contrary(Allocation):
 
     kind: Literal["contrary"] = "contrary"
 
-    def value(self, prospect, circumstances):  # noqa: ARG002  votes are enough
-        return prospect.now.total
+    def value(self, lookahead, job):  # noqa: ARG002  votes are enough
+        return lookahead.now.total
 
 
 def test_a_new_allocation_is_one_class():
     """Nothing but the class above: the engine judges, orders and explains by it."""
-    rules = Rules(labels=("yes", "no"), worker_model=Anonymous()).model_copy(update={"allocation": Contrary()})
-    engine, facts = Engine(rules), Facts.plain(3)
-    judgement = engine.judge(State(np.array([[1.0, 0.0], [2.0, 2.0], [0.0, 0.0]]), np.empty((3, 0))), facts)
+    policy = JobPolicy(labels=("yes", "no"), worker_model=Anonymous()).model_copy(update={"allocation": Contrary()})
+    engine, context = Engine(policy), ItemContext.plain(3)
+    judgement = engine.judge(State(np.array([[1.0, 0.0], [2.0, 2.0], [0.0, 0.0]]), np.empty((3, 0))), context)
     assert judgement.priority.tolist() == [1.0, 4.0, 0.0]
     assert engine.explain(engine.verdict(judgement, 1).reason, 2).code == "contrary"
 

@@ -9,23 +9,23 @@ from hypothesis import strategies as st
 from scipy.stats import chisquare, kstest
 
 from app.policy.allocation import (
-    Circumstances,
     CrowdBudget,
+    CvarKnowledgeGradient,
     Dispatch,
     Information,
+    JobContext,
     KnowledgeGradient,
     LabelUncertainty,
     OptimisticKnowledgeGradient,
     RandomChoice,
     Requallo,
     RoundRobin,
-    ValueAtRiskKnowledgeGradient,
 )
-from app.policy.belief import Facts, State
-from app.policy.planning.crowdbudget import quotas
-from app.policy.prospect import Prospect
+from app.policy.core.belief import ItemContext, State
+from app.policy.core.lookahead import Lookahead
+from app.policy.planning.quotas import quotas
 from app.policy.requirements import AllOf, AnyOf, Count, Margin, Posterior, Profit, Ratio, Significance
-from app.policy.workers import Anonymous
+from app.policy.worker_models import Anonymous
 
 REQUIREMENTS = [
     Ratio(),
@@ -44,7 +44,7 @@ REQUIREMENTS = [
         Requallo(reward="expected"),
         OptimisticKnowledgeGradient(),
         KnowledgeGradient(),
-        ValueAtRiskKnowledgeGradient(alpha=0.8),
+        CvarKnowledgeGradient(alpha=0.8),
         LabelUncertainty(),
         Information(),
         RoundRobin(),
@@ -59,9 +59,11 @@ def allocation(request):
     return request.param
 
 
-def prospect_of(votes, facts: Facts | None = None) -> Prospect:
+def prospect_of(votes, context: ItemContext | None = None) -> Lookahead:
     counted = np.asarray(votes, dtype=float)
-    return Prospect.of(Anonymous(), State(counted, np.empty((len(counted), 0))), facts or Facts.plain(len(counted)))
+    return Lookahead.of(
+        Anonymous(), State(counted, np.empty((len(counted), 0))), context or ItemContext.plain(len(counted))
+    )
 
 
 ROWS = st.integers(2, 3).flatmap(
@@ -79,22 +81,22 @@ ROWS = st.integers(2, 3).flatmap(
 def test_priorities_are_finite_and_those_of_single_items(allocation, rows, seed, requirement, budget):
     """The same items give the same numbers, together, again, or one by one."""
     many = len(rows)
-    facts = Facts(1 + np.arange(many) % 3 / 2, np.arange(many) % 2 * 1.0, np.arange(many) + 4, None, seed)
-    circumstances = Circumstances(requirement, budget, 7.0)
-    together = allocation.priority(prospect_of(rows, facts), circumstances)
+    context = ItemContext(1 + np.arange(many) % 3 / 2, np.arange(many) % 2 * 1.0, np.arange(many) + 4, None, seed)
+    job = JobContext(requirement, budget, 7.0)
+    together = allocation.priority(prospect_of(rows, context), job)
     assert np.isfinite(together).all()
-    np.testing.assert_array_equal(together, allocation.priority(prospect_of(rows, facts), circumstances))
+    np.testing.assert_array_equal(together, allocation.priority(prospect_of(rows, context), job))
     for row in range(many):
-        one = Facts(facts.cost[[row]], facts.in_flight[[row]], facts.number[[row]], None, seed)
+        one = ItemContext(context.cost[[row]], context.open_assignments[[row]], context.number[[row]], None, seed)
         assert together[row] == pytest.approx(
-            allocation.priority(prospect_of(rows[row : row + 1], one), circumstances)[0], abs=1e-12
+            allocation.priority(prospect_of(rows[row : row + 1], one), job)[0], abs=1e-12
         )
 
 
 def test_round_robin_counts_what_is_out():
     """An answer that is out counts like one that is in."""
-    facts = Facts(np.array([1.0, 9.0, 1.0]), np.array([0.0, 0.0, 2.0]), np.arange(3))
-    priority = RoundRobin().priority(prospect_of([[1, 0], [1, 0], [0, 0]], facts), Circumstances(Ratio()))
+    context = ItemContext(np.array([1.0, 9.0, 1.0]), np.array([0.0, 0.0, 2.0]), np.arange(3))
+    priority = RoundRobin().priority(prospect_of([[1, 0], [1, 0], [0, 0]], context), JobContext(Ratio()))
     assert priority.tolist() == [-1, -1, -2]
 
 
@@ -102,9 +104,9 @@ def test_random_is_exponential_whatever_the_cost():
     """Dear and cheap items come alike often; each answer puts an item off by a gap that is drawn apart."""
     items = 20_000
     costs = np.where(np.arange(items) % 2 == 0, 1.0, 100.0)
-    facts = Facts(costs, np.zeros(items), np.arange(items), None, 5)
+    context = ItemContext(costs, np.zeros(items), np.arange(items), None, 5)
     first, second = (
-        -RandomChoice().priority(prospect_of(np.full((items, 2), votes), facts), Circumstances(Ratio()))
+        -RandomChoice().priority(prospect_of(np.full((items, 2), votes), context), JobContext(Ratio()))
         for votes in (0.0, 0.5)
     )
     for gap in (first, second - first):
@@ -116,9 +118,9 @@ def test_random_is_exponential_whatever_the_cost():
 def test_random_asks_about_any_item_at_every_question():
     """Answers per item are multinomial: chi-squared over the items, as in Poisson counts the variance is the mean."""
     items, questions = 400, 4000
-    facts, votes, order = Facts.plain(items, 3), np.zeros((items, 2)), []
+    context, votes, order = ItemContext.plain(items, 3), np.zeros((items, 2)), []
     for _ in range(questions):
-        order.append(int(RandomChoice().priority(prospect_of(votes, facts), Circumstances(Ratio())).argmax()))
+        order.append(int(RandomChoice().priority(prospect_of(votes, context), JobContext(Ratio())).argmax()))
         votes[order[-1], 0] += 1
     counts = votes.sum(axis=1)
     assert chisquare(counts).pvalue > 0.001
@@ -129,9 +131,9 @@ def test_random_asks_about_any_item_at_every_question():
 
 def test_dispatch_expects_what_the_strategy_expects():
     """Expected further answers minus those that are out, and more where the votes are tied."""
-    facts = Facts(np.ones(3), np.array([0.0, 0.0, 2.0]), np.arange(3))
+    context = ItemContext(np.ones(3), np.array([0.0, 0.0, 2.0]), np.arange(3))
     profit = Profit(value=100, loss=100)
-    priority = Dispatch().priority(prospect_of([[0, 0], [2, 0], [0, 0]], facts), Circumstances(profit))
+    priority = Dispatch().priority(prospect_of([[0, 0], [2, 0], [0, 0]], context), JobContext(profit))
     assert priority[0] == pytest.approx(5.612, abs=1e-3)
     assert priority[2] == priority[0] - 2
     assert priority[1] < priority[0]
@@ -139,7 +141,7 @@ def test_dispatch_expects_what_the_strategy_expects():
 
 def test_dispatch_falls_back_to_the_shortfall():
     """Requirements that expect nothing in particular say how many answers could do."""
-    priority = Dispatch().priority(prospect_of([[0, 0], [2, 0]]), Circumstances(Ratio(min_ratio=4)))
+    priority = Dispatch().priority(prospect_of([[0, 0], [2, 0]]), JobContext(Ratio(min_ratio=4)))
     assert priority.tolist() == [3, 1]
 
 
@@ -151,11 +153,11 @@ def test_dispatch_falls_back_to_the_shortfall():
 def test_crowdbudget_asks_what_its_quotas_say(costs, budget):
     """Asking for the highest positive priority that can be paid ends at exactly the quotas worked out in advance."""
     answers = np.zeros((len(costs), 2))
-    facts = Facts(np.array(costs, dtype=float), np.zeros(len(costs)), np.arange(1, len(costs) + 1))
-    circumstances = Circumstances(Ratio(), float(budget), float(sum(1 / float(cost) for cost in costs)))
+    context = ItemContext(np.array(costs, dtype=float), np.zeros(len(costs)), np.arange(1, len(costs) + 1))
+    job = JobContext(Ratio(), float(budget), float(sum(1 / float(cost) for cost in costs)))
     left = budget
     while True:
-        priority = CrowdBudget().priority(prospect_of(answers, facts), circumstances)
+        priority = CrowdBudget().priority(prospect_of(answers, context), job)
         wanted = [k for k in np.argsort(-priority) if priority[k] > 0 and costs[k] <= left]
         if not wanted:
             break
@@ -167,11 +169,11 @@ def test_crowdbudget_asks_what_its_quotas_say(costs, budget):
 def test_crowdbudget_without_a_budget_takes_turns():
     """Nothing to split: fewest answers first."""
     votes = [[1, 2], [0, 1]]
-    unlimited = CrowdBudget().priority(prospect_of(votes), Circumstances(Ratio()))
-    assert unlimited.tolist() == RoundRobin().priority(prospect_of(votes), Circumstances(Ratio())).tolist()
+    unlimited = CrowdBudget().priority(prospect_of(votes), JobContext(Ratio()))
+    assert unlimited.tolist() == RoundRobin().priority(prospect_of(votes), JobContext(Ratio())).tolist()
 
 
 def test_crowdbudget_loses_no_answer_to_rounding():
     """A budget of exactly one answer is a quota of one, though 0.1 / (0.1^2 / 0.1) is less than 1 in floats."""
-    facts = Facts(np.array([0.1]), np.zeros(1), np.array([9]))
-    assert CrowdBudget().priority(prospect_of([[0, 0]], facts), Circumstances(Ratio(), 0.1, 10.0))[0] > 1
+    context = ItemContext(np.array([0.1]), np.zeros(1), np.array([9]))
+    assert CrowdBudget().priority(prospect_of([[0, 0]], context), JobContext(Ratio(), 0.1, 10.0))[0] > 1

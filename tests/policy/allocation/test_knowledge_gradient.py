@@ -9,31 +9,31 @@ from hypothesis import strategies as st
 from scipy import special
 
 from app.policy.allocation import (
-    Circumstances,
+    CvarKnowledgeGradient,
     Information,
+    JobContext,
     KnowledgeGradient,
     LabelUncertainty,
     OptimisticKnowledgeGradient,
-    ValueAtRiskKnowledgeGradient,
 )
-from app.policy.allocation.futures import kinds_of_answers, rewards
+from app.policy.allocation.certainty_gains import certainty_gains
 from app.policy.allocation.information import _uncertainty
 from app.policy.allocation.knowledge_gradient import _waiting
-from app.policy.belief import Belief, Facts, State
+from app.policy.core.belief import Belief, ItemContext, State
+from app.policy.core.lookahead import Lookahead
 from app.policy.engine import Engine
-from app.policy.prospect import Prospect
+from app.policy.job_policy import JobPolicy
 from app.policy.requirements import Count, Ratio
-from app.policy.rules import Rules
-from app.policy.workers import Anonymous, OneCoin
+from app.policy.worker_models import Anonymous, OneCoin
 
-JOB = Circumstances(Ratio())
+JOB = JobContext(Ratio())
 WHOLE = st.integers(0, 60)
 
 
 def anonymous(votes):
     """Items with these votes and workers who are all alike."""
     counted = np.atleast_2d(np.array(votes, dtype=float))
-    return Prospect.of(Anonymous(), State(counted, np.empty((len(counted), 0))), Facts.plain(len(counted)))
+    return Lookahead.of(Anonymous(), State(counted, np.empty((len(counted), 0))), ItemContext.plain(len(counted)))
 
 
 def values(allocation, votes):
@@ -123,14 +123,14 @@ def test_looking_one_step_ahead_falls_behind():
 def test_the_gradient_vanishes_unless_votes_are_level(a, b):
     """Exactly 0 for whole a != b, also in floats; positive for a = b (Proposition 3.1)."""
     gradient = values(KnowledgeGradient(), [a, b])[0]
-    unrounded = float((anonymous([a, b]).chances * rewards(anonymous([a, b]))).sum())
+    unrounded = float((anonymous([a, b]).chances * certainty_gains(anonymous([a, b]))).sum())
     assert abs(unrounded) < 1e-12 or a == b
     assert gradient == 0 if a != b else gradient > 1e-3
 
 
 def asked(allocation, answers, items=3, truth=0.8, seed=3):
     """How often each item is asked by an engine with this allocation, ties by its own rule."""
-    rules = Rules(
+    policy = JobPolicy(
         labels=("yes", "no"),
         allocation=allocation,
         requirement=Count(labels=10_000),
@@ -138,18 +138,18 @@ def asked(allocation, answers, items=3, truth=0.8, seed=3):
         max_votes_per_label=None,
         seed=seed,
     )
-    engine, facts = Engine(rules), Facts.plain(items, seed)
-    state, rng = engine.initial(facts), np.random.default_rng(seed)
+    engine, context = Engine(policy), ItemContext.plain(items, seed)
+    state, rng = engine.initial(context), np.random.default_rng(seed)
     count = np.zeros(items, dtype=int)
     for _ in range(answers):
-        priority = engine.judge(state, facts).priority
-        item = np.lexsort((engine.tie_breaks(facts.number), -priority))[0]
+        priority = engine.judge(state, context).priority
+        item = np.lexsort((engine.tie_breaks(context.number), -priority))[0]
         count[item] += 1
         label = np.full(items, int(rng.random() > truth), dtype=np.intp)
-        told, _ = engine.learn(state, facts, np.empty((items, 0)), label)
+        told, _ = engine.learn(state, context, np.empty((items, 0)), label)
         votes = state.votes.copy()
         votes[item] = told.votes[item]
-        state = State(votes, state.evidence)
+        state = State(votes, state.model_state)
     return count
 
 
@@ -172,7 +172,7 @@ def test_random_ties_have_no_memory():
     for seed in range(12):
         total, last = np.zeros(4), -1
         for _ in range(80):
-            belief = Belief.of(np.stack([total, np.zeros(4)], axis=1), Facts.plain(4, seed))
+            belief = Belief.of(np.stack([total, np.zeros(4)], axis=1), ItemContext.plain(4, seed))
             item = int(_waiting(belief).argmin())
             again.append(item == last)
             total[item] += 1
@@ -194,16 +194,16 @@ def test_two_classes_make_value_at_risk_optimistic_up_to_one_half(a, b):
     """The luckier answer is the likelier, so every alpha up to 1/2 counts it alone; alpha = 1 is the expectation."""
     hope = values(OptimisticKnowledgeGradient(), [a, b])[0]
     for alpha in (0.01, 0.3, 0.5):
-        assert values(ValueAtRiskKnowledgeGradient(alpha=alpha), [a, b])[0] == pytest.approx(hope, abs=1e-12)
+        assert values(CvarKnowledgeGradient(alpha=alpha), [a, b])[0] == pytest.approx(hope, abs=1e-12)
     mean = values(KnowledgeGradient(), [a, b])[0]
-    assert values(ValueAtRiskKnowledgeGradient(alpha=1), [a, b])[0] == pytest.approx(mean, abs=1e-12)
+    assert values(CvarKnowledgeGradient(alpha=1), [a, b])[0] == pytest.approx(mean, abs=1e-12)
 
 
 @settings(deadline=None)
 @given(votes=st.lists(st.integers(0, 6), min_size=3, max_size=4))
 def test_value_at_risk_falls_from_hope_to_expectation(votes):
     """The larger the share of answers that counts, the less lucky they are."""
-    at = [values(ValueAtRiskKnowledgeGradient(alpha=alpha), votes)[0] for alpha in (1e-9, 0.2, 0.5, 0.8, 1.0)]
+    at = [values(CvarKnowledgeGradient(alpha=alpha), votes)[0] for alpha in (1e-9, 0.2, 0.5, 0.8, 1.0)]
     assert (np.diff(at) <= 1e-12).all()
     assert at[0] == pytest.approx(values(OptimisticKnowledgeGradient(), votes)[0], abs=1e-9)
     assert at[-1] == pytest.approx(values(KnowledgeGradient(), votes)[0], abs=1e-9)
@@ -221,12 +221,12 @@ def test_label_uncertainty_is_the_tail_of_the_beta(a, b):
 @given(votes=st.lists(st.integers(0, 6), min_size=2, max_size=4), order=st.sampled_from([1.0, 2.0, 3.0, 50.0]))
 def test_information_is_what_uncertainty_loses_on_average(votes, order):
     """Exact Bayes: H(now) minus the mean of H(after), summed answer by answer."""
-    prospect, information = anonymous(votes), Information(order=order)
+    lookahead, information = anonymous(votes), Information(order=order)
     after = sum(
-        prospect.chances[:, k] * _uncertainty(prospect.after_all(k).now.posterior, order) for k in range(len(votes))
+        lookahead.chances[:, k] * _uncertainty(lookahead.after_all(k).now.posterior, order) for k in range(len(votes))
     )
-    lost = _uncertainty(prospect.now.posterior, order) - after
-    assert information.value(prospect, JOB)[0] == pytest.approx(lost[0], abs=1e-11)
+    lost = _uncertainty(lookahead.now.posterior, order) - after
+    assert information.value(lookahead, JOB)[0] == pytest.approx(lost[0], abs=1e-11)
 
 
 def simulated_accuracy(allocation, labels_per_item, runs=400, items=50):
@@ -261,16 +261,16 @@ def test_information_of_a_high_order_is_the_knowledge_gradient():
 
 @settings(deadline=None)
 @given(
-    evidence=st.tuples(*[st.floats(0.4, 30)] * 3),
+    model_state=st.tuples(*[st.floats(0.4, 30)] * 3),
     right=st.floats(0.2, 20),
     wrong=st.floats(0.2, 20),
 )
-def test_information_is_never_negative(evidence, right, wrong):
+def test_information_is_never_negative(model_state, right, wrong):
     """Also where the posterior is matched and no martingale; and a worker who only guesses tells nothing."""
-    state = State(np.zeros((1, 3)), np.array([evidence]))
+    state = State(np.zeros((1, 3)), np.array([model_state]))
     skill = np.array([[right, wrong]])
-    value = Information().value(Prospect.of(OneCoin(), state, Facts.plain(1), skill), JOB)[0]
-    guessing = Prospect.of(OneCoin(), state, Facts.plain(1), np.array([[right, 2 * right]]))
+    value = Information().value(Lookahead.of(OneCoin(), state, ItemContext.plain(1), skill), JOB)[0]
+    guessing = Lookahead.of(OneCoin(), state, ItemContext.plain(1), np.array([[right, 2 * right]]))
     assert 0 <= value <= 1.5
     assert Information().value(guessing, JOB)[0] == pytest.approx(0, abs=1e-12)
 
@@ -279,16 +279,16 @@ def test_a_thousand_labels_are_a_handful_of_outcomes():
     """Labels nobody has named stand for each other, and give what looking at each alone would give."""
     votes = np.zeros((1, 12))
     votes[0, [2, 5]] = 3, 1
-    prospect = anonymous(votes)
-    apart = [prospect.after_all(c).now.certainty[0] - prospect.now.certainty[0] for c in range(12)]
-    assert len(kinds_of_answers(prospect)) == 3
-    assert rewards(prospect)[0] == pytest.approx(apart, abs=1e-12)
-    assert len(kinds_of_answers(anonymous(np.zeros((1, 1000))))) == 1
+    lookahead = anonymous(votes)
+    apart = [lookahead.after_all(c).now.certainty[0] - lookahead.now.certainty[0] for c in range(12)]
+    assert len(lookahead.different_answers()) == 3
+    assert certainty_gains(lookahead)[0] == pytest.approx(apart, abs=1e-12)
+    assert len(anonymous(np.zeros((1, 1000))).different_answers()) == 1
 
 
 def test_named_priors_keep_labels_apart():
     """Labels nobody has named but of which the item's prior says different things do differ."""
     prior = np.array([[0.5, 0.2, 0.2, 0.1]])
-    facts = Facts(np.ones(1), np.zeros(1), np.arange(1), prior)
-    prospect = Prospect.of(Anonymous(), Anonymous().start(facts, 4), facts)
-    assert [classes.tolist() for _, classes in kinds_of_answers(prospect)] == [[0], [1, 2], [3]]
+    context = ItemContext(np.ones(1), np.zeros(1), np.arange(1), prior)
+    lookahead = Lookahead.of(Anonymous(), Anonymous().start(context, 4), context)
+    assert [classes.tolist() for _, classes in lookahead.different_answers()] == [[0], [1, 2], [3]]

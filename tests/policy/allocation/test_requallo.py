@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from app.policy.allocation import Circumstances, Requallo
-from app.policy.belief import Facts, State
-from app.policy.completeness import chance_and_needs, expected_completeness
-from app.policy.prospect import Prospect
+from app.policy.allocation import JobContext, Requallo
+from app.policy.core.belief import ItemContext, State
+from app.policy.core.lookahead import Lookahead
 from app.policy.requirements import Ratio, Significance
-from app.policy.workers import Anonymous
+from app.policy.requirements.base import chance_and_needs, expected_completeness
+from app.policy.worker_models import Anonymous
 
 # r(x) of Table 2, x = 1..5 votes for the losing class, pseudo-votes included
 NEEDED = [
@@ -18,10 +18,10 @@ NEEDED = [
 ]
 
 
-def prospect_of(counts) -> Prospect:
+def prospect_of(counts) -> Lookahead:
     """Items whose counts are these once every class has its pseudo-vote."""
     votes = np.atleast_2d(np.asarray(counts, dtype=float)) - 1
-    return Prospect.of(Anonymous(), State(votes, np.empty((len(votes), 0))), Facts.plain(len(votes)))
+    return Lookahead.of(Anonymous(), State(votes, np.empty((len(votes), 0))), ItemContext.plain(len(votes)))
 
 
 def printed(a: int, b: int, r: dict[int, int]) -> tuple[float, float]:
@@ -40,11 +40,11 @@ def test_completeness_as_printed(requirement, r):
     """Eq. 1 and 2 for every pair of counts that is not beyond the requirement."""
     pairs = open_items(r)
     expected = [printed(a, b, r) for a, b in pairs]
-    prospect = prospect_of(pairs)
+    lookahead = prospect_of(pairs)
     leads = np.array([a >= b for a, b in pairs])
     p = np.where(leads, [p for p, _ in expected], [1 - p for p, _ in expected])
-    np.testing.assert_allclose(chance_and_needs(prospect, requirement)[0], p)
-    np.testing.assert_allclose(expected_completeness(prospect, requirement), [v for _, v in expected])
+    np.testing.assert_allclose(chance_and_needs(lookahead, requirement)[0], p)
+    np.testing.assert_allclose(expected_completeness(lookahead, requirement), [v for _, v in expected])
 
 
 @pytest.mark.parametrize(("requirement", "r"), NEEDED, ids=str)
@@ -66,16 +66,16 @@ def test_rewards_as_printed(requirement, r):
         up, down = (printed(*counts, r)[1] for counts in ((a + 1, b), (a, b + 1)))
         best.append(max(up, down) - now)
         mean.append(p * up + (1 - p) * down - now)
-    circumstances = Circumstances(requirement)
-    np.testing.assert_allclose(Requallo().priority(prospect_of(pairs), circumstances), best)
-    np.testing.assert_allclose(Requallo(reward="expected").priority(prospect_of(pairs), circumstances), mean)
+    job = JobContext(requirement)
+    np.testing.assert_allclose(Requallo().priority(prospect_of(pairs), job), best)
+    np.testing.assert_allclose(Requallo(reward="expected").priority(prospect_of(pairs), job), mean)
 
 
 def test_ratio_4_and_significance_02_choose_alike_at_first():
     """With fewer than three labels the two requirements rank items alike, as the paper observes (section 4.2)."""
     fresh = prospect_of([(a, b) for a in range(1, 4) for b in range(1, 4) if a + b < 5])
     ranks = [
-        np.argsort(-Requallo().priority(fresh, Circumstances(requirement)), kind="stable").tolist()
+        np.argsort(-Requallo().priority(fresh, JobContext(requirement)), kind="stable").tolist()
         for requirement in (Ratio(min_ratio=4), Significance(alpha=0.2))
     ]
     assert ranks[0] == ranks[1]
@@ -86,6 +86,6 @@ def test_pooling_changes_nothing():
     votes = np.random.default_rng(1).integers(1, 6, (1000, 2))
     pooled = prospect_of(votes)
     assert pooled.distinct() is not None
-    together = Requallo().priority(pooled, Circumstances(Significance(alpha=0.2)))
-    alone = Requallo().value(pooled, Circumstances(Significance(alpha=0.2)))
+    together = Requallo().priority(pooled, JobContext(Significance(alpha=0.2)))
+    alone = Requallo().value(pooled, JobContext(Significance(alpha=0.2)))
     np.testing.assert_allclose(together, alone, atol=1e-12)

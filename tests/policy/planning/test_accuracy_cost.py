@@ -9,8 +9,8 @@ from scipy import integrate, stats
 
 from app.policy.planning.accuracy_cost import accuracy_cost, ceiling_with_any_number, majority_of, statuses
 from app.policy.planning.cost_sensitive import Prior, best_strategy
-from app.policy.planning.courses import ASK, chances, course, outlook
-from app.policy.planning.value_functions import Entropy, Linear, Points, Step
+from app.policy.planning.stopping_policy import ASK, chances, expected_outcome, stopping_policy
+from app.policy.planning.value_functions import Entropy, Linear, Points, StepValue
 
 SHAPES = [(6, 2), (8, 2), (3, 2), (1.5, 0.5), (2.5, 2.4)]
 PRIORS = [Prior(*shape) for shape in SHAPES]
@@ -31,7 +31,7 @@ def sequences(a, b, length):
     ]
 
 
-def standings(answers):
+def vote_counts(answers):
     """(right, wrong) before the first answer and after each."""
     right = np.concatenate([[0], np.cumsum(answers)])
     return [(int(r), n - int(r)) for n, r in enumerate(right)]
@@ -42,7 +42,7 @@ def folded(standing):
 
 
 def where_it_ends(answers, goes_on):
-    walk = standings(answers)
+    walk = vote_counts(answers)
     return next((at for at in walk if folded(at) not in goes_on), walk[-1])
 
 
@@ -123,7 +123,7 @@ def test_each_status_by_enumeration(a, b, loss):
     seen = {status: np.zeros(4) for status in rows}
     for answers, chance in sequences(a, b, most):
         end = where_it_ends(answers, goes_on)
-        for at in standings(answers)[: sum(end) + 1]:
+        for at in vote_counts(answers)[: sum(end) + 1]:
             seen[folded(at)] += chance * np.array([1, is_right(at), is_right(end), sum(end) - sum(at)])
     for status, row in rows.items():
         reached, *sums = seen[status]
@@ -174,7 +174,7 @@ def test_termination(prior, loss):
     With a cap far beyond, the same strategy comes out as without one.
     """
     horizon = prior.horizon(loss)
-    levels, uncapped = course(prior, loss, 2 * horizon + 2), best_strategy(prior, loss)
+    levels, uncapped = stopping_policy(prior, loss, 2 * horizon + 2), best_strategy(prior, loss)
     for total, level in enumerate(levels[:-1]):
         for first in range((total + 1) // 2, total + 1):
             goes_on = level.action[first, 0] == ASK
@@ -182,7 +182,7 @@ def test_termination(prior, loss):
                 assert not goes_on
             if first <= horizon:
                 assert goes_on != uncapped.stop[first, total - first]
-    capped = outlook(prior, [loss], 2 * horizon + 2)
+    capped = expected_outcome(prior, [loss], 2 * horizon + 2)
     assert (capped.accuracy[0], capped.answers[0]) == pytest.approx(
         (uncapped.accuracy[0, 0], uncapped.answers[0, 0]), abs=1e-12
     )
@@ -271,8 +271,8 @@ def _between(accuracy):
 
 VALUES = [
     (Linear(value=3, loss=70), lambda a: 3 - 70 * (1 - a)),
-    (Step(kind="step", accuracy=0.83, value=12), lambda a: 12.0 * (a >= 0.83)),
-    (Step(kind="step", accuracy=0.75, value=12), lambda a: 12.0 * (round(a, 9) >= 0.75)),
+    (StepValue(kind="step", accuracy=0.83, value=12), lambda a: 12.0 * (a >= 0.83)),
+    (StepValue(kind="step", accuracy=0.75, value=12), lambda a: 12.0 * (round(a, 9) >= 0.75)),
     (Entropy(kind="entropy", value=25), lambda a: 25 * (1 + a * np.log2(a) + (1 - a) * np.log2(1 - a))),
     (Points(kind="points", points=[(0.5, -3), (0.8, 4), (0.9, 20)]), _between),
 ]

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from app.policy.planning.crowdbudget import (
+from app.policy.planning.quotas import (
     expected_errors_at_most,
     majority_error,
     quotas,

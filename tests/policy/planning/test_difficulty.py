@@ -4,7 +4,13 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
-from app.policy.planning.difficulty import NoBetterThanGuessing, TooFewVotes, Votes, _log_likelihood, estimated
+from app.policy.planning.difficulty import (
+    DifficultyVotes,
+    NoBetterThanGuessing,
+    TooFewVotes,
+    _log_likelihood,
+    estimated,
+)
 
 
 def frequencies(a, b, answers, items=10_000_000):
@@ -16,14 +22,14 @@ def frequencies(a, b, answers, items=10_000_000):
 
 def drawn(a, b, answers, items, rng):
     right = rng.binomial(answers, rng.beta(a, b, items))
-    return Votes.of(np.maximum(right, answers - right), np.minimum(right, answers - right))
+    return DifficultyVotes.of(np.maximum(right, answers - right), np.minimum(right, answers - right))
 
 
 @pytest.mark.parametrize(("a", "b"), [(6, 2), (8, 2), (3, 2), (9, 0.5), (40, 20)])
 def test_the_distribution_itself_is_recovered(a, b):
     """With as many items of each kind as the distribution expects, its own a and b are the likeliest."""
     first, second, items = frequencies(a, b, 9)
-    found = estimated(Votes.of(first, second, items.round().astype(np.int64)))
+    found = estimated(DifficultyVotes.of(first, second, items.round().astype(np.int64)))
     assert (found.prior.a, found.prior.b) == pytest.approx((a, b), rel=0.03)
     assert found.interval[0] <= a / (a + b) <= found.interval[1]
     assert found.interval[1] - found.interval[0] < (0.01 if a > b + 1 else 0.2)
@@ -36,7 +42,7 @@ def test_the_likelihood_is_an_integral(first, second):
     def chance(x):
         return 0.5 * (x**first * (1 - x) ** second + x**second * (1 - x) ** first) * stats.beta.pdf(x, 4.5, 1.5)
 
-    votes = Votes.of(np.array([first]), np.array([second]))
+    votes = DifficultyVotes.of(np.array([first]), np.array([second]))
     by_hand = np.log(2 * integrate.quad(chance, 0, 1)[0])
     assert _log_likelihood(votes, 0.75, 6.0) == pytest.approx(by_hand, rel=1e-7)
 
@@ -62,33 +68,33 @@ def test_one_more_than_even_votes_like_even(b):
 
 def test_then_the_interval_begins_at_one_half():
     first, second, items = frequencies(2, 2, 9)
-    found = estimated(Votes.of(first, second, items.round().astype(np.int64)))
+    found = estimated(DifficultyVotes.of(first, second, items.round().astype(np.int64)))
     assert (found.prior.a, found.prior.b) == pytest.approx((3, 2), rel=0.01)
     assert found.interval[0] == 0.5
 
 
 @pytest.mark.parametrize("answers", [1, 2, 3])
 def test_too_few_answers_are_refused(answers):
-    many = Votes.of(np.full(500, answers), np.zeros(500, dtype=np.int64))
+    many = DifficultyVotes.of(np.full(500, answers), np.zeros(500, dtype=np.int64))
     with pytest.raises(TooFewVotes, match="at least 10 items with 4 or more answers; there are 0"):
         estimated(many)
 
 
 def test_too_few_items_are_refused():
     with pytest.raises(TooFewVotes, match="there are 9"):
-        estimated(Votes.of(np.full(9, 5), np.ones(9, dtype=np.int64)))
+        estimated(DifficultyVotes.of(np.full(9, 5), np.ones(9, dtype=np.int64)))
 
 
 def test_guessing_is_recognised():
     """Votes that fall five to five, again and again, are the mark of coins."""
     with pytest.raises(NoBetterThanGuessing):
-        estimated(Votes.of(np.full(50, 5), np.full(50, 5)))
+        estimated(DifficultyVotes.of(np.full(50, 5), np.full(50, 5)))
 
 
 def test_items_that_tell_nothing_are_left_out():
-    found = Votes.of(np.array([1, 0, 4, 4, 2]), np.array([0, 0, 1, 1, 0]))
+    found = DifficultyVotes.of(np.array([1, 0, 4, 4, 2]), np.array([0, 0, 1, 1, 0]))
     assert (found.first.tolist(), found.second.tolist(), found.items.tolist()) == ([2, 4], [0, 1], [1, 2])
-    assert (found.answers, found.telling) == (12, 2)
+    assert (found.answers, found.informative) == (12, 2)
 
 
 def test_intervals_cover_the_truth():
@@ -110,6 +116,6 @@ def test_stopping_early_does_no_harm():
         open_ = abs(right - wrong) < 3
         says_right = rng.random(4000) < accuracy
         right, wrong = right + (open_ & says_right), wrong + (open_ & ~says_right)
-    found = estimated(Votes.of(np.maximum(right, wrong), np.minimum(right, wrong)))
+    found = estimated(DifficultyVotes.of(np.maximum(right, wrong), np.minimum(right, wrong)))
     assert found.interval[0] <= 0.75 <= found.interval[1]
     assert found.prior.mean == pytest.approx(0.75, abs=0.04)

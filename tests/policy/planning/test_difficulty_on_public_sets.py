@@ -1,34 +1,22 @@
 """Difficulty told by votes alone, held to what the known answers say, and a plan made from it, on recorded crowds."""
 
-import os
-from functools import cache
-from pathlib import Path
-
 import numpy as np
 import pytest
 
-from app.lab.recorded import Recorded, read_crowd
 from app.policy.planning.accuracy_cost import accuracy_cost, statuses
-from app.policy.planning.difficulty import Difficulty, Votes, estimated
-
-SETS = Path(os.environ.get("SUFFICE_PUBLIC_SETS") or Path(__file__).resolve().parents[4] / "shared" / "data")
-
-
-@cache
-def recorded(name: str) -> Recorded:
-    if not (SETS / name).exists():
-        pytest.skip(f"the public set {name} is not at {SETS / name}")
-    return read_crowd(SETS / name)
+from app.policy.planning.difficulty import Difficulty, DifficultyVotes, estimated
+from app.simulation.recorded_crowd import RecordedAnswers
+from tests.public_sets import recorded_crowd
 
 
-def told_by_votes(crowd: Recorded) -> Difficulty:
+def told_by_votes(crowd: RecordedAnswers) -> Difficulty:
     votes = np.zeros((len(crowd.items), len(crowd.labels)), dtype=np.int64)
     np.add.at(votes, (crowd.item, crowd.label), 1)
     second, first = np.sort(votes, axis=1)[:, -2:].T
-    return estimated(Votes.of(first, second))
+    return estimated(DifficultyVotes.of(first, second))
 
 
-def share_of_right_answers(crowd: Recorded) -> float:
+def share_of_right_answers(crowd: RecordedAnswers) -> float:
     known = crowd.truth[crowd.item] >= 0
     return float((crowd.label == crowd.truth[crowd.item])[known].mean())
 
@@ -36,17 +24,17 @@ def share_of_right_answers(crowd: Recorded) -> float:
 @pytest.mark.parametrize("name", ["rte", "d_possent", "temp"])
 def test_votes_tell_how_often_workers_are_right(name):
     """Within two points, no answer being known: RTE .727 for .729, D_PosSent .693 for .686, TEMP .749 for .734."""
-    crowd = recorded(name)
+    crowd = recorded_crowd(name)
     assert told_by_votes(crowd).prior.mean == pytest.approx(share_of_right_answers(crowd), abs=0.02)
 
 
 def test_traps_cannot_be_seen_in_votes():
     """On bluebirds a quarter of the items misleads most workers; the votes look like those of better ones."""
-    crowd = recorded("bluebirds")
+    crowd = recorded_crowd("bluebirds")
     assert share_of_right_answers(crowd) + 0.03 < told_by_votes(crowd).prior.mean
 
 
-def replayed(crowd: Recorded, stop, rng) -> tuple[float, float]:
+def replayed(crowd: RecordedAnswers, stop, rng) -> tuple[float, float]:
     """Accuracy and answers per item, each item's answers in an order by chance; a tie counts one half."""
     right, answers = [], []
     for item, truth in enumerate(crowd.truth):
@@ -61,7 +49,7 @@ def replayed(crowd: Recorded, stop, rng) -> tuple[float, float]:
 @pytest.mark.parametrize("loss", [20.0, 60.0, 300.0])
 def test_a_plan_for_rte_holds(loss):
     """Made from the votes alone for up to ten answers, it is as accurate as it says within two points, for its cost."""
-    crowd = recorded("rte")
+    crowd = recorded_crowd("rte")
     prior = told_by_votes(crowd).prior
     curve = accuracy_cost(prior, 10)
     there = statuses(prior, loss, 10)

@@ -7,8 +7,8 @@ import pytest
 from scipy import integrate, stats
 
 from app.policy.planning.cost_sensitive import Prior, best_strategy
-from app.policy.planning.courses import ACCEPT, ASK, REFER, Expert
 from app.policy.planning.fitness import Market, Model, best_way, visits, ways
+from app.policy.planning.stopping_policy import ACCEPT, ASK, REFER, Expert
 
 LOSSES = [0.0, 3.0, 9.0, 30.0, 80.0, 300.0]
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.policy.planning.promise import Expected, Interval, Promise, SoFar, compare
+from app.policy.planning.plan_check import ExpectedEnd, ProjectedInterval, Promise, SoFar, compare
 
 shares = st.floats(0.15, 1.0)
 costs = st.floats(0.01, 1000.0)
@@ -16,8 +16,10 @@ def stands(done=0.5, cost_per_item=3.0, items=200, resolved=0, given_up=0):
     return SoFar(items, resolved, given_up, max(int(spent), 20), spent, done)
 
 
-def foretold(cost=(2.9, 3.1), labels=(2.9, 3.1), resolved=(0.95, 1.0), accuracy=(0.9, 0.97)):
-    return Expected(Interval(*cost), Interval(*labels), Interval(*resolved), Interval(*accuracy))
+def forecast_of(cost=(2.9, 3.1), labels=(2.9, 3.1), resolved=(0.95, 1.0), accuracy=(0.9, 0.97)):
+    return ExpectedEnd(
+        ProjectedInterval(*cost), ProjectedInterval(*labels), ProjectedInterval(*resolved), ProjectedInterval(*accuracy)
+    )
 
 
 @given(shares, costs)
@@ -28,7 +30,7 @@ def test_a_job_that_goes_as_promised_is_on_track_at_any_time(done, cost):
 
 @given(shares, costs, st.floats(1.4, 10.0))
 def test_half_as_much_again_is_dearer_and_cheaper_the_other_way(done, cost, factor):
-    assert compare(Promise(cost_per_item=cost), stands(done, cost * factor)).reason.code == "dearer"
+    assert compare(Promise(cost_per_item=cost), stands(done, cost * factor)).reason.code == "more-expensive"
     assert compare(Promise(cost_per_item=cost * factor), stands(done, cost)).reason.code == "cheaper"
 
 
@@ -37,19 +39,19 @@ def test_nothing_is_said_too_early():
     early = SoFar(1000, 0, 0, 19, 19.0, 0.5), SoFar(1000, 0, 0, 90, 90.0, 0.03)
     for so_far in early:
         assert compare(Promise(cost_per_item=3), so_far).reason.code == "too-early"
-    assert compare(Promise(cost_per_item=3), early[1], foretold()).reason.code == "on-track"
+    assert compare(Promise(cost_per_item=3), early[1], forecast_of()).reason.code == "on-track"
 
 
 @pytest.mark.parametrize(
     ("forecast", "code"),
     [
-        (foretold(), "on-track"),
-        (foretold(cost=(3.2, 4.0)), "dearer"),
-        (foretold(cost=(1.0, 2.5)), "cheaper"),
-        (foretold(labels=(3.5, 4.0)), "more-labels"),
-        (foretold(resolved=(0.5, 0.7)), "fewer-resolved"),
-        (foretold(accuracy=(0.7, 0.8)), "less-accurate"),
-        (foretold(accuracy=(0.7, 0.8), cost=(3.2, 4.0)), "less-accurate"),
+        (forecast_of(), "on-track"),
+        (forecast_of(cost=(3.2, 4.0)), "more-expensive"),
+        (forecast_of(cost=(1.0, 2.5)), "cheaper"),
+        (forecast_of(labels=(3.5, 4.0)), "more-answers"),
+        (forecast_of(resolved=(0.5, 0.7)), "fewer-resolved"),
+        (forecast_of(accuracy=(0.7, 0.8)), "less-accurate"),
+        (forecast_of(accuracy=(0.7, 0.8), cost=(3.2, 4.0)), "less-accurate"),
     ],
 )
 def test_a_promise_outside_the_forecast_is_broken(forecast, code):
@@ -60,14 +62,14 @@ def test_a_promise_outside_the_forecast_is_broken(forecast, code):
 
 
 def test_what_is_over_is_held_to_what_came():
-    """Whatever was foretold."""
+    """Whatever the forecast said."""
     over = SoFar(100, 80, 20, 300, 300.0, 1.0)
-    assert compare(Promise(resolved=0.9), over, foretold()).reason.code == "fewer-resolved"
-    assert compare(Promise(resolved=0.8, cost_per_item=3.0), over, foretold()).reason.code == "on-track"
+    assert compare(Promise(resolved=0.9), over, forecast_of()).reason.code == "fewer-resolved"
+    assert compare(Promise(resolved=0.8, cost_per_item=3.0), over, forecast_of()).reason.code == "on-track"
     found = compare(Promise(cost_per_item=2.0), over)
-    assert (found.basis, found.reason.code) == ("end", "dearer")
-    assert "2 was promised" in found.reason.message
+    assert (found.basis, found.reason.code) == ("end", "more-expensive")
+    assert "the plan promised 2" in found.reason.message
 
 
 def test_a_plan_that_says_nothing_is_never_broken():
-    assert compare(Promise(), stands(), foretold()).reason.code == "on-track"
+    assert compare(Promise(), stands(), forecast_of()).reason.code == "on-track"

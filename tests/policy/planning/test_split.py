@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.policy.planning.crowdbudget import majority_error, quotas, theorem_1
+from app.policy.planning.quotas import majority_error, quotas, theorem_1
 from app.policy.planning.split import (
     Group,
     budget_for,

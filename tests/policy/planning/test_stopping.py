@@ -10,18 +10,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import special, stats
 
-from app.lab.crowd import Crowd, skilled, truths
-from app.lab.job import Job
-from app.lab.streams import side_by_side
-from app.policy.belief import Belief, Facts, State
+from app.experiments.gold_streams import side_by_side
+from app.policy.core.belief import NOBODY, Belief, ItemContext, State
 from app.policy.engine import Engine
+from app.policy.job_policy import JobPolicy
 from app.policy.planning.cost_sensitive import Prior, best_strategy
 from app.policy.planning.requirement_search import choices, roundest, settings
-from app.policy.planning.stopping import Limits, label_curve, outlooks
+from app.policy.planning.stopping import Limits, label_curve, stopping_outcomes
 from app.policy.requirements import Count, Margin, Posterior, Profit, Ratio, Significance
-from app.policy.rules import Rules
-from app.policy.shares import NOBODY
-from app.policy.workers import Anonymous
+from app.policy.worker_models import Anonymous
+from app.simulation.crowds import Crowd, skilled, truths
+from app.simulation.memory_job import MemoryJob
 
 ONE_OF_EACH = [
     Ratio(min_ratio=2),
@@ -36,8 +35,8 @@ NAMES = [f"{each.kind}-{n}" for n, each in enumerate(ONE_OF_EACH)]
 SMALL = [Limits(1, 6, None), Limits(3, 7, 4), Limits(2, None, 4)]
 
 
-def rules(requirement, limits):
-    return Rules(
+def policy(requirement, limits):
+    return JobPolicy(
         labels=("no", "yes"),
         requirement=requirement,
         worker_model=Anonymous(),
@@ -52,7 +51,7 @@ def counted_out(engine, most, prior):
 
     @cache
     def judged(*votes):
-        return engine.judge(State(np.array([votes], dtype=float), np.empty((1, 0))), Facts.plain(1))
+        return engine.judge(State(np.array([votes], dtype=float), np.empty((1, 0))), ItemContext.plain(1))
 
     ends = {}
     for answers in product((0, 1), repeat=most):
@@ -78,8 +77,8 @@ def counted_out(engine, most, prior):
 def test_the_chain_is_every_sequence_of_answers(requirement, limits):
     """Label 0 is the true one; a job's own rules say where each sequence ends."""
     prior = Prior(3.5, 1.5)
-    expected = counted_out(Engine(rules(requirement, limits)), limits.most_labels, prior)
-    (found,) = outlooks([requirement], limits, prior)
+    expected = counted_out(Engine(policy(requirement, limits)), limits.most_labels, prior)
+    (found,) = stopping_outcomes([requirement], limits, prior)
     assert found == pytest.approx(expected, abs=1e-12)
 
 
@@ -88,7 +87,7 @@ def test_profit_is_as_its_own_strategy_says(loss):
     """Algorithms 4 and 5 of Gao et al. (SIGMOD 2013), where no limit is met: labels, and accuracy with ties by coin."""
     prior = Prior(6, 2)
     strategy = best_strategy(prior, loss)
-    (found,) = outlooks([Profit(value=1, loss=loss)], Limits(1, None, 40), prior)
+    (found,) = stopping_outcomes([Profit(value=1, loss=loss)], Limits(1, None, 40), prior)
     assert found.labels == pytest.approx(strategy.answers[0, 0])
     assert found.resolved * found.accuracy + (1 - found.resolved) / 2 == pytest.approx(strategy.accuracy[0, 0])
 
@@ -97,26 +96,26 @@ def test_profit_is_as_its_own_strategy_says(loss):
 def test_a_fixed_number_of_labels_is_a_beta_binomial(labels, b, more):
     right = stats.betabinom(labels, b + more, b).pmf(np.arange(labels + 1))
     most, least = right[(labels // 2) + 1 :].sum(), right[: (labels + 1) // 2].sum()
-    (found,) = outlooks([Count(labels=labels)], Limits(), Prior(b + more, b))
+    (found,) = stopping_outcomes([Count(labels=labels)], Limits(), Prior(b + more, b))
     assert found == pytest.approx((labels, most + least, most / (most + least)))
 
 
 def test_an_answer_that_costs_more_is_worth_less():
     """A loss is in money: at ten times the cost it is as if it were a tenth."""
     prior, limits = Prior(6, 2), Limits()
-    dear = outlooks([Profit(value=1, loss=100)], limits, prior, cost=10.0)
-    assert dear == outlooks([Profit(value=1, loss=10)], limits, prior)
-    assert dear != outlooks([Profit(value=1, loss=100)], limits, prior)
+    dear = stopping_outcomes([Profit(value=1, loss=100)], limits, prior, cost=10.0)
+    assert dear == stopping_outcomes([Profit(value=1, loss=10)], limits, prior)
+    assert dear != stopping_outcomes([Profit(value=1, loss=100)], limits, prior)
 
 
 @pytest.mark.parametrize("requirement", [*ONE_OF_EACH[:5], Count(labels=6)], ids=lambda each: each.kind)
 def test_a_crowd_of_that_prior_does_as_expected(requirement):
     """2,000 items through the engine, each as hard as the prior draws it: within four standard errors."""
     rng, prior, limits, items = np.random.default_rng(5), Prior(6, 2), Limits(1, 15, 14), 2_000
-    (expected,) = outlooks([requirement], limits, prior)
+    (expected,) = stopping_outcomes([requirement], limits, prior)
     rates = np.tile(rng.beta(prior.a, prior.b, items), (limits.most_labels, 1))
     crowd = Crowd(truths(items, 2, rng), skilled(rates, 2), np.arange(items))
-    job = Job(Engine(rules(requirement, limits)), Facts.plain(items), crowd.workers)
+    job = MemoryJob(Engine(policy(requirement, limits)), ItemContext.plain(items), crowd.workers)
     side_by_side(job, crowd, rng)
     given_labels = np.array([len(ballots) for ballots in job.ballots])
     resolved = job.label != NOBODY
@@ -143,13 +142,13 @@ VALUES = {
 def test_every_behaviour_is_among_the_settings(kind, drawn):
     """Whatever the parameter, one of the settings accepts exactly the same votes."""
     limits = Limits(1, None, 14)
-    votes = Belief.of(limits.standings)
+    votes = Belief.of(limits.vote_counts)
     asked = drawn.draw(VALUES[kind]).satisfied(votes)
     assert any((each.satisfied(votes) == asked).all() for each in settings(limits)[kind])
 
 
 def test_settings_of_a_kind_behave_differently():
-    votes = Belief.of(Limits().standings)
+    votes = Belief.of(Limits().vote_counts)
     for kind, members in settings(Limits()).items():
         if kind != "margin":  # it has two parameters
             assert len({each.satisfied(votes).tobytes() for each in members}) == len(members)
@@ -160,28 +159,28 @@ def test_the_cheapest_of_each_kind_that_is_accurate_enough_comes_first():
     reached = [choice for choice in found if choice.reaches]
     assert {choice.kind for choice in reached} == {"posterior", "margin", "significance", "profit"}
     assert found[: len(reached)] == reached
-    costs = [choice.best.outlook.labels_per_answer for choice in reached]
+    costs = [choice.best.outcome.labels_per_answer for choice in reached]
     assert costs == sorted(costs)
     for choice in reached:
-        assert choice.best.outlook.accuracy >= 0.95
-        assert choice.best.outlook.resolved >= 0.8
+        assert choice.best.outcome.accuracy >= 0.95
+        assert choice.best.outcome.resolved >= 0.8
         cheaper = [
-            each for each in choice.tried if each.outlook.labels_per_answer < choice.best.outlook.labels_per_answer
+            each for each in choice.tried if each.outcome.labels_per_answer < choice.best.outcome.labels_per_answer
         ]
-        assert all(each.outlook.accuracy < 0.95 for each in cheaper)
+        assert all(each.outcome.accuracy < 0.95 for each in cheaper)
     for choice in found[len(reached) :]:
-        assert choice.best.outlook.accuracy == choice.ceiling < 0.95
+        assert choice.best.outcome.accuracy == choice.ceiling < 0.95
 
 
 def test_a_single_label_leaves_no_choice():
     """One label per item: all that stop at once are alike, and the others resolve nothing."""
     found = choices(0.7, 0.5, Limits(1, 1, None), Prior(6, 2))
-    assert {choice.best.outlook for choice in found if choice.best} == {(1.0, 1.0, 0.75)}
+    assert {choice.best.outcome for choice in found if choice.best} == {(1.0, 1.0, 0.75)}
 
 
 def test_the_curve_rises():
     members = settings(Limits())["margin"]
-    curve = label_curve(outlooks(members, Limits(), Prior(6, 2)))
+    curve = label_curve(stopping_outcomes(members, Limits(), Prior(6, 2)))
     assert (np.diff(curve, axis=0) > 0).all()
 
 
@@ -190,8 +189,8 @@ def test_no_loss_does_much_better_than_the_one_found(limits):
     """Against a fine grid of losses: neither cheaper by more than 5 %, nor more accurate by more than a point."""
     prior, wanted, share = Prior(6, 2), 0.9, 0.8
     profit = next(choice for choice in choices(wanted, share, limits, prior) if choice.kind == "profit")
-    grid = outlooks([Profit(value=1, loss=loss) for loss in np.geomspace(4.1, 1500, 60)], limits, prior)
+    grid = stopping_outcomes([Profit(value=1, loss=loss) for loss in np.geomspace(4.1, 1500, 60)], limits, prior)
     enough = [each for each in grid if each.resolved >= share]
     assert profit.ceiling >= max(each.accuracy for each in enough) - 0.01
     cheapest = min(each.labels_per_answer for each in enough if each.accuracy >= wanted)
-    assert profit.best.outlook.labels_per_answer <= 1.05 * cheapest
+    assert profit.best.outcome.labels_per_answer <= 1.05 * cheapest

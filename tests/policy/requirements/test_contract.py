@@ -8,14 +8,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
 
-from app.domain import Decision
-from app.policy.belief import Belief, Facts, State
+from app.policy.core.belief import Belief, ItemContext, State
+from app.policy.core.decision import Decision
+from app.policy.core.lookahead import Lookahead
 from app.policy.engine import Engine
-from app.policy.prospect import Prospect
+from app.policy.job_policy import JobPolicy
 from app.policy.requirements import AllOf, AnyRequirement, Count, Margin, Posterior, Profit, Requirement
 from app.policy.requirements.base import HORIZON
-from app.policy.rules import Rules
-from app.policy.workers import Anonymous
+from app.policy.worker_models import Anonymous
 
 VOTES = st.integers(2, 4).flatmap(lambda classes: st.lists(st.integers(0, 9), min_size=classes, max_size=classes))
 MANY = st.integers(2, 3).flatmap(
@@ -28,19 +28,21 @@ def all_votes(classes: int, most: int) -> np.ndarray:
     return np.array(list(product(range(most + 1), repeat=classes)), dtype=float)
 
 
-def prospect_of(votes, facts: Facts | None = None) -> Prospect:
+def prospect_of(votes, context: ItemContext | None = None) -> Lookahead:
     counted = np.atleast_2d(np.asarray(votes, dtype=float))
-    return Prospect.of(Anonymous(), State(counted, np.empty((len(counted), 0))), facts or Facts.plain(len(counted)))
+    return Lookahead.of(
+        Anonymous(), State(counted, np.empty((len(counted), 0))), context or ItemContext.plain(len(counted))
+    )
 
 
 @pytest.mark.parametrize(("classes", "most"), [(2, 12), (3, 5), (4, 3)])
 def test_nothing_is_missing_exactly_when_satisfied(requirement, classes, most):
     """The shortfall is 0 where the requirement holds, and at least 1, whole and finite where it does not."""
-    prospect = prospect_of(all_votes(classes, most))
-    shortfall = requirement.shortfall(prospect)
+    lookahead = prospect_of(all_votes(classes, most))
+    shortfall = requirement.shortfall(lookahead)
     assert np.isfinite(shortfall).all()
     assert (shortfall == np.rint(shortfall)).all()
-    np.testing.assert_array_equal(shortfall == 0, requirement.satisfied(prospect.now))
+    np.testing.assert_array_equal(shortfall == 0, requirement.satisfied(lookahead.now))
 
 
 @settings(max_examples=25, deadline=None)
@@ -55,7 +57,7 @@ def test_classes_are_treated_alike(requirement, votes, rng):
 
 @pytest.mark.parametrize(("classes", "most"), [(2, 20), (3, 6)])
 def test_agreeing_votes_never_reopen_an_item(steady_requirement, classes, most):
-    """One more vote for the only leader keeps what holds; random rounding draws anew and makes no such promise."""
+    """One more vote for the only leader keeps what holds; random rounding draws again and makes no such promise."""
     votes = all_votes(classes, most)
     ordered = np.sort(votes, axis=1)
     votes = votes[ordered[:, -1] > ordered[:, -2]]
@@ -66,11 +68,11 @@ def test_agreeing_votes_never_reopen_an_item(steady_requirement, classes, most):
 
 
 def test_random_rounding_can_reopen_an_item():
-    """The paper's rounding is drawn anew in each round, so a lead that sufficed may fall short after one more vote."""
+    """The paper's rounding is drawn again in each round, so a lead that sufficed may fall short after one more vote."""
     rule = Margin(c=1.5, epsilon=0, rounding="random")  # asks for a lead of 1 or 2, then of 2 or 3
-    facts = Facts(np.ones(200), np.zeros(200), np.arange(200), None, 0)
-    before = rule.satisfied(Belief.of(np.tile([1.0, 0.0], (200, 1)), facts))
-    after = rule.satisfied(Belief.of(np.tile([2.0, 0.0], (200, 1)), facts))
+    context = ItemContext(np.ones(200), np.zeros(200), np.arange(200), None, 0)
+    before = rule.satisfied(Belief.of(np.tile([1.0, 0.0], (200, 1)), context))
+    after = rule.satisfied(Belief.of(np.tile([2.0, 0.0], (200, 1)), context))
     assert (before & ~after).any()
 
 
@@ -91,9 +93,9 @@ def test_many_items_are_judged_like_one(requirement, rows, seed, cost):
     """Row by row, arrays give what single items give."""
     rows = [row for row in rows if len(row) == len(rows[0])]
     costs = np.where(np.arange(len(rows)) % 2 == 0, 1.0, cost)
-    together = prospect_of(rows, Facts(costs, np.zeros(len(rows)), np.arange(len(rows)), None, seed))
+    together = prospect_of(rows, ItemContext(costs, np.zeros(len(rows)), np.arange(len(rows)), None, seed))
     for row, votes in enumerate(rows):
-        alone = prospect_of(votes, Facts(costs[[row]], np.zeros(1), np.array([row]), None, seed))
+        alone = prospect_of(votes, ItemContext(costs[[row]], np.zeros(1), np.array([row]), None, seed))
         assert requirement.satisfied(together.now)[row] == requirement.satisfied(alone.now)[0]
         assert requirement.not_worth_asking(together.now)[row] == requirement.not_worth_asking(alone.now)[0]
         np.testing.assert_array_equal(requirement.shortfalls(together)[row], requirement.shortfalls(alone)[0])
@@ -146,8 +148,8 @@ def test_margin_formula_is_exact(c, epsilon, votes):
 def test_random_rounding_rounds_up_with_its_fraction():
     """C sqrt(4) = 2.6 becomes 3 for six items in ten, and 2 for the others."""
     items = 20_000
-    facts = Facts(np.ones(items), np.zeros(items), np.arange(items), None, 3)
-    stopped = Margin(c=1.3, epsilon=0, rounding="random").satisfied(Belief.of(np.tile([3.0, 1.0], (items, 1)), facts))
+    context = ItemContext(np.ones(items), np.zeros(items), np.arange(items), None, 3)
+    stopped = Margin(c=1.3, epsilon=0, rounding="random").satisfied(Belief.of(np.tile([3.0, 1.0], (items, 1)), context))
     assert abs(stopped.mean() - 0.4) < 0.02
 
 
@@ -161,7 +163,7 @@ def test_posterior_may_be_reached_exactly():
 def test_margin_weighs_votes():
     """Weighted (Eq. 6): a lead of 3 - 1 against C sqrt(1 + 4 + 1) - epsilon 4, for votes of weight 1, 2 and 1."""
     weighted = Belief(
-        np.array([[2.0, 1.0]]), np.array([[3.0, 1.0]]), np.array([6.0]), np.array([[3.0, 2.0]]), Facts.plain(1)
+        np.array([[2.0, 1.0]]), np.array([[3.0, 1.0]]), np.array([6.0]), np.array([[3.0, 2.0]]), ItemContext.plain(1)
     )
     edge = (2 + 0.1 * 4) / np.sqrt(6)
     assert Margin(c=edge - 1e-6, epsilon=0.1).satisfied(weighted)[0]
@@ -169,9 +171,9 @@ def test_margin_weighs_votes():
 
 
 def verdict(requirement, votes, **limits):
-    engine = Engine(Rules(labels=("cat", "dog"), requirement=requirement, worker_model=Anonymous(), **limits))
-    facts = Facts.plain(1)
-    judgement = engine.judge(State(np.array([votes], dtype=float), np.empty((1, 0))), facts)
+    engine = Engine(JobPolicy(labels=("cat", "dog"), requirement=requirement, worker_model=Anonymous(), **limits))
+    context = ItemContext.plain(1)
+    judgement = engine.judge(State(np.array([votes], dtype=float), np.empty((1, 0))), context)
     return engine.verdict(judgement, 0), judgement
 
 
@@ -179,7 +181,7 @@ def test_what_does_not_pay_is_given_up():
     """A first answer is worth a quarter of the loss: at a loss of four it is not asked for, at five it is."""
     given_up, judgement = verdict(Profit(value=9, loss=4), [0, 0])
     assert (given_up.decision, given_up.reason.code, given_up.label) == (Decision.GIVE_UP, "does-not-pay", None)
-    assert judgement.wanted[0] == 0
+    assert judgement.max_open_assignments[0] == 0
     assert verdict(Profit(value=9, loss=5), [0, 0])[0].decision is Decision.CONTINUE
 
 
@@ -189,7 +191,7 @@ def test_a_tie_that_does_not_pay_waits_for_the_minimum_count():
     assert verdict(profit, [1, 1])[0].reason.code == "does-not-pay"
     asked_on, judgement = verdict(profit, [1, 1], min_labels=3)
     assert (asked_on.decision, asked_on.reason.code) == (Decision.CONTINUE, "count-not-reached")
-    assert judgement.wanted[0] == 1
+    assert judgement.max_open_assignments[0] == 1
     settled = verdict(profit, [2, 2], min_labels=3)[0]
     assert (settled.decision, settled.reason.code) == (Decision.GIVE_UP, "does-not-pay")
 
@@ -197,4 +199,4 @@ def test_a_tie_that_does_not_pay_waits_for_the_minimum_count():
 def test_all_of_nothing_met_gives_the_first_reason():
     """The reason of a combination is that of its first unmet member."""
     both = AllOf(of=(Count(labels=1), Count(labels=3)))
-    assert both.reason(Belief.of([1, 1]), 0).message == "2 of 3 labels"
+    assert both.reason(Belief.of([1, 1]), 0).message == "The item has 2 of 3 labels."

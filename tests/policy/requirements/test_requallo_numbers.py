@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from app.policy.belief import Belief, Facts, State
-from app.policy.binomial_tail import chance_of_so_few
-from app.policy.prospect import Prospect
+from app.policy.core.belief import Belief, ItemContext, State
+from app.policy.core.binomial_tail import chance_of_so_few
+from app.policy.core.lookahead import Lookahead
 from app.policy.requirements import Ratio, Significance
-from app.policy.workers import Anonymous
+from app.policy.worker_models import Anonymous
 
 TABLE_2 = [
     (Ratio(min_ratio=4), [5, 10, 15, 20, 25]),
@@ -26,8 +26,8 @@ def with_pseudo_votes(*counts) -> np.ndarray:
 def needed_in_all(requirement, votes) -> np.ndarray:
     """Votes in all: r = n + shortfalls, n the votes of both classes with their pseudo-votes; shape (items, classes)."""
     votes = np.atleast_2d(votes)
-    prospect = Prospect.of(Anonymous(), State(votes, np.empty((len(votes), 0))), Facts.plain(len(votes)))
-    return prospect.now.counts.sum(axis=1, keepdims=True) + requirement.shortfalls(prospect)
+    lookahead = Lookahead.of(Anonymous(), State(votes, np.empty((len(votes), 0))), ItemContext.plain(len(votes)))
+    return lookahead.now.counts.sum(axis=1, keepdims=True) + requirement.shortfalls(lookahead)
 
 
 @pytest.mark.parametrize(("requirement", "row"), TABLE_2, ids=str)
@@ -72,7 +72,7 @@ def test_the_test_is_strict():
 def test_weighted_votes_interpolate():
     """Real-valued counts: the tail is the incomplete beta function, between the whole numbers' tails."""
     weights = np.array([[2.5, 0.0], [3.0, 0.0]])
-    weighted = Belief(weights, weights, weights.sum(axis=1), weights + 1, Facts.plain(2))
+    weighted = Belief(weights, weights, weights.sum(axis=1), weights + 1, ItemContext.plain(2))
     tail = chance_of_so_few(np.array(1.0), np.array(3.5))
     assert chance_of_so_few(np.array(1.0), np.array(4.0)) < tail < chance_of_so_few(np.array(1.0), np.array(3.0))
     assert Significance(alpha=float(tail) * 1.001).satisfied(weighted).tolist() == [True, True]

@@ -8,23 +8,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.policy.aggregation.ballots import UNKNOWN
-from app.policy.belief import Belief, Facts, State
-from app.policy.prospect import Prospect
+from app.policy.core.ballots import UNKNOWN
+from app.policy.core.belief import Belief, ItemContext, State
+from app.policy.core.lookahead import Lookahead
 from app.policy.requirements import Posterior, Requirement
-from app.policy.workers import Anonymous, Auto, Confusion
+from app.policy.worker_models import Anonymous, Auto, Confusion
 
 # (classes, most votes at the start, most votes in all); every shortfall of the kinds tested ends within the last
 SMALL_STATES = [(2, 6, 26), (3, 4, 18)]
 
 
-def same_item(rows: int) -> Facts:
+def same_item(rows: int) -> ItemContext:
     """The item with number 5, seed 11 and cost 1, many times over: what chance hangs on is the same."""
-    return Facts(np.ones(rows), np.zeros(rows), np.full(rows, 5), None, 11)
+    return ItemContext(np.ones(rows), np.zeros(rows), np.full(rows, 5), None, 11)
 
 
-def prospect_of(votes: np.ndarray) -> Prospect:
-    return Prospect.of(Anonymous(), State(votes, np.empty((len(votes), 0))), same_item(len(votes)))
+def prospect_of(votes: np.ndarray) -> Lookahead:
+    return Lookahead.of(Anonymous(), State(votes, np.empty((len(votes), 0))), same_item(len(votes)))
 
 
 def all_votes(classes: int, most: int) -> np.ndarray:
@@ -65,26 +65,26 @@ def test_shortfalls_are_the_first_time_a_class_wins(requirement, classes, start)
     st.sampled_from([0.6, 0.8, 0.95, 0.999]),
     st.data(),
 )
-def test_looking_ahead_at_once_is_what_walking_finds(model, classes, bar, data):
+def test_looking_ahead_at_once_is_what_walking_finds(model, classes, effective_requirement, data):
     """Models of a true class foresee any number of votes: the search and the walk agree, vote by vote."""
     chances = data.draw(st.lists(st.floats(1e-6, 1), min_size=classes, max_size=classes))
-    evidence = np.log(np.array([chances]) / sum(chances))
-    prospect = Prospect.of(model, State(np.zeros((1, classes)), evidence), Facts.plain(1))
-    requirement = Posterior(min_probability=bar)
-    assert requirement.shortfalls(prospect).tolist() == Requirement.shortfalls(requirement, prospect).tolist()
+    model_state = np.log(np.array([chances]) / sum(chances))
+    lookahead = Lookahead.of(model, State(np.zeros((1, classes)), model_state), ItemContext.plain(1))
+    requirement = Posterior(min_probability=effective_requirement)
+    assert requirement.shortfalls(lookahead).tolist() == Requirement.shortfalls(requirement, lookahead).tolist()
 
 
 @given(st.integers(2, 5), st.data())
 def test_one_answer_foreseen_is_that_answer(classes, data):
     """What an answer would make of items is told without making it, by every stage of `auto`, of gold items too."""
     auto = Auto()
-    stages = [auto.acting(stage, classes) for stage in range(len(auto.stages(classes)))]
+    stages = auto.stages(classes).models
     model = data.draw(st.sampled_from([*stages, Confusion(prior=(2.0, 3.0))]))
-    facts = replace(Facts.plain(3), gold=np.array([UNKNOWN, UNKNOWN, 1]))
-    state, skill = model.start(facts, classes), np.tile(model.newcomer(classes), (3, 1))
+    context = replace(ItemContext.plain(3), gold=np.array([UNKNOWN, UNKNOWN, 1]))
+    state, skill = model.start(context, classes), np.tile(model.newcomer(classes), (3, 1))
     for labels in data.draw(st.lists(st.lists(st.integers(0, classes - 1), min_size=3, max_size=3), max_size=4)):
-        state, skill = model.learn(state, facts, skill, np.array(labels))
-    prospect = Prospect.of(model, state, facts, skill)
-    assert prospect.foresight is not None
+        state, skill = model.learn(state, context, skill, np.array(labels))
+    lookahead = Lookahead.of(model, state, context, skill)
+    assert lookahead.posterior_after_votes is not None
     for c in range(classes):
-        np.testing.assert_allclose(prospect.posterior_after(c), prospect.after_all(c).now.posterior, atol=1e-12)
+        np.testing.assert_allclose(lookahead.posterior_after(c), lookahead.after_all(c).now.posterior, atol=1e-12)

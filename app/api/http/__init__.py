@@ -1,0 +1,1 @@
+"""What all endpoints share: routes, problems, cursors, limits, documentation."""

@@ -1,0 +1,102 @@
+"""Amounts, reasons, problems and settings that the bodies of all operations share."""
+
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Annotated, Any, cast
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    GetCoreSchemaHandler,
+    PlainSerializer,
+    WithJsonSchema,
+)
+from pydantic_core import CoreSchema
+
+
+def _plain(amount: Decimal) -> Decimal:
+    """Zero is zero, whatever its exponent; no other amount has room for a long one."""
+    return amount or Decimal(0)
+
+
+def _amount_schema(**least: int) -> WithJsonSchema:
+    """The schema of an amount in a request; pydantic's own says nothing of the digits."""
+    text = {"type": "string", "pattern": r"^[0-9]{1,12}(\.[0-9]{1,6})?$"}
+    return WithJsonSchema({"anyOf": [text, {"type": "number", **least, "exclusiveMaximum": 10**12}]})
+
+
+@dataclass(frozen=True)
+class FirstErrorOnly:
+    """For a list: validation stops at its first wrong entry. Like pydantic's FailFast, but may stand in a union."""
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:  # noqa: ANN401
+        return cast("CoreSchema", {**handler(source), "fail_fast": True})
+
+
+AmountIn = Annotated[
+    Decimal,
+    Field(ge=0, max_digits=18, decimal_places=6, allow_inf_nan=False),
+    AfterValidator(_plain),
+    _amount_schema(minimum=0),
+]
+CostIn = Annotated[
+    Decimal, Field(gt=0, max_digits=18, decimal_places=6, allow_inf_nan=False), _amount_schema(exclusiveMinimum=0)
+]
+AmountOut = Annotated[
+    Decimal,
+    PlainSerializer(lambda amount: f"{amount:f}", return_type=str),
+    WithJsonSchema({"type": "string"}),
+]
+# Bounds for readers only: 1.0000000000000002 is rounded, not refused.
+SHARE_BOUNDS = Field(json_schema_extra={"minimum": 0, "maximum": 1})
+Share = Annotated[float, PlainSerializer(lambda share: round(share, 4), return_type=float), SHARE_BOUNDS]
+Number = Annotated[float, PlainSerializer(lambda number: round(number, 4), return_type=float)]
+AnyJson = Annotated[Any, WithJsonSchema({})]
+
+
+class RequestBody(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+
+class ReasonOut(BaseModel):
+    """Why something is so: a code and a sentence."""
+
+    code: Annotated[str, Field(description="A stable code, for programs")]
+    message: Annotated[str, Field(description="A sentence, for people")]
+
+
+class FieldProblem(BaseModel):
+    """What is wrong with one field of a request."""
+
+    pointer: Annotated[
+        str,
+        Field(description="A JSON pointer into the body, `?name` for a query parameter, or the name of a header"),
+    ]
+    message: Annotated[str, Field(description="What would be right")]
+
+
+class Problem(BaseModel):
+    """What went wrong, and what to do about it (RFC 9457)."""
+
+    type: Annotated[str, Field(description="`urn:suffice:problem:` and the code")]
+    title: Annotated[str, Field(description="What this code means in general")]
+    status: Annotated[int, Field(description="The HTTP status")]
+    detail: Annotated[str, Field(description="What happened in this request")]
+    code: Annotated[str, Field(description="A stable code, for programs")]
+    errors: Annotated[list[FieldProblem], Field(description="The fields that are wrong; at most 20")] = []
+    request_id: Annotated[
+        str | None, Field(description="The same as in the `X-Request-ID` header and in the service's log")
+    ] = None
+
+
+def money(amount: float | Decimal, decimals: int = 6) -> Decimal:
+    """An expected amount, rounded, without zeros at the end.
+
+    >>> [f"{money(amount):f}" for amount in (2.5, 1 / 3, 1e-9, -0.0, 1200.0)]
+    ['2.5', '0.333333', '0', '0', '1200']
+    >>> f"{money(306.66044, 2):f}"
+    '306.66'
+    """
+    return Decimal(f"{amount:.{decimals}f}").normalize() + 0

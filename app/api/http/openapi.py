@@ -1,0 +1,180 @@
+"""Finish the OpenAPI document: reading order, short names, one shared problem, an example for everything."""
+
+import json
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from fastapi import FastAPI
+from fastapi.routing import APIRoute
+from pydantic import TypeAdapter
+
+from app.api.items.schemas import ItemIn
+
+TAGS = {
+    "jobs": "What is to be labeled, what it may cost, and how sure the labels must be. Start here.",
+    "items": "The things to be labeled. Add them as JSON, NDJSON or CSV, and see the state of each.",
+    "work": "What a crowdsourcing platform calls: get the next items for a worker, send the answers.",
+    "workers": "Who answers, how well, at what price; block and unblock workers.",
+    "results": "The labels, with how sure they are, and the answers behind them.",
+    "operations": "Long work on a job that can be watched: refits, forecasts and replays.",
+    "plans": "What a job will cost and reach, before any money is spent.",
+    "catalog": "Every policy that a job can use, with its formula and its paper.",
+    "health": "For supervisors and load balancers.",
+}
+_PROBLEM = {
+    "type": "urn:suffice:problem:invalid-input",
+    "title": "Some fields of the request are not valid.",
+    "status": 422,
+    "detail": "#/labels: Must have at least 2 entries",
+    "code": "invalid-input",
+    "errors": [{"pointer": "#/labels", "message": "Must have at least 2 entries"}],
+    "request_id": "5f1c0b9e8d7a4c3b9a2e6d5f4c3b2a10",
+}
+_STATUS_NAMES = {
+    "404": "NotFound",
+    "406": "NotAcceptable",
+    "408": "RequestTimeout",
+    "409": "Conflict",
+    "413": "TooLarge",
+    "415": "UnsupportedMediaType",
+    "422": "Invalid",
+    "503": "Unavailable",
+}
+_EXAMPLES = Path(__file__).parent / "examples.json"
+
+Node = dict[str, Any]
+
+
+def operation_id(route: APIRoute) -> str:
+    """The name of the endpoint's function: `create_job`, `next_assignments`."""
+    return route.name
+
+
+class DocumentedApp(FastAPI):
+    """An application whose OpenAPI document is finished by `finish`."""
+
+    def openapi(self) -> Node:
+        if self.openapi_schema is None:
+            self.openapi_schema = finish(super().openapi())
+        return self.openapi_schema
+
+
+def finish(document: Node) -> Node:
+    """Make a good document of the one that FastAPI generates."""
+    document["paths"] = dict(sorted(document["paths"].items(), key=_reading_order))
+    schemas: Node = document["components"]["schemas"]
+    schemas |= _schema_of_items()
+    schemas["Problem"]["examples"] = [_PROBLEM]
+    document["components"]["responses"] = {}
+    for operation in operations(document):
+        _add_examples(operation)
+        _share_problems(operation, document["components"]["responses"])
+    for node in _nodes(document):
+        _tidy(node)
+    document["components"]["schemas"] = dict(sorted(_used(document, schemas).items()))
+    return document
+
+
+def operations(document: Node) -> Iterator[Node]:
+    """All operations of a document, in its order."""
+    for methods in document["paths"].values():
+        yield from methods.values()
+
+
+@cache
+def examples() -> Node:
+    """For each operation id the `request` and the `response` of one and the same small job."""
+    found: Node = json.loads(_EXAMPLES.read_text())
+    return found
+
+
+def _reading_order(path: tuple[str, Node]) -> int:
+    operation, *_ = path[1].values()
+    return list(TAGS).index(operation["tags"][0])
+
+
+def _schema_of_items() -> Node:
+    """The body of `add_items` is read piece by piece, so FastAPI does not know its schema."""
+    schema = TypeAdapter(ItemIn).json_schema(ref_template="#/components/schemas/{model}")
+    inner: Node = schema.pop("$defs", {})
+    return inner | {"ItemIn": schema}
+
+
+def _add_examples(operation: Node) -> None:
+    found: Node = examples().get(operation["operationId"], {})
+    for parameter in operation.get("parameters", []):
+        if parameter["name"] in found.get("path", {}):
+            parameter["example"] = found["path"][parameter["name"]]
+            parameter["schema"].pop("example", None)
+    if "request" in found:
+        operation["requestBody"]["content"]["application/json"]["example"] = found["request"]
+    for status, response in operation["responses"].items():
+        if status.startswith("2") and "application/json" in response.get("content", {}) and "response" in found:
+            response["content"]["application/json"]["example"] = found["response"]
+
+
+def _share_problems(operation: Node, shared: Node) -> None:
+    """Refer to one response per status; only the description, which lists the codes, is the operation's own."""
+    for status, response in operation["responses"].items():
+        if not status.startswith(("4", "5")):
+            continue
+        name = _STATUS_NAMES[status]
+        headers = {"headers": response["headers"]} if "headers" in response else {}
+        shared.setdefault(name, {"description": f"A problem with status {status}"} | headers | _problem_content())
+        operation["responses"][status] = {
+            "$ref": f"#/components/responses/{name}",
+            "description": response["description"],
+        }
+
+
+def _problem_content() -> Node:
+    return {"content": {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}}}
+
+
+def _nodes(value: Any) -> Iterator[Node]:  # noqa: ANN401  any part of a document
+    if isinstance(value, dict):
+        yield value
+        for name, inner in list(value.items()):
+            if name not in {"example", "examples", "default"}:
+                yield from _nodes(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _nodes(inner)
+
+
+def _tidy(node: Node) -> None:
+    """Remove what confuses readers and client generators: doctests, titles of fields, objects as defaults."""
+    if isinstance(node.get("description"), str):
+        node["description"] = node["description"].split("\n>>>")[0].split("\n\n>>>")[0].rstrip()
+    if "oneOf" in node and isinstance(node.get("default"), dict):
+        del node["default"]
+    properties = node.get("properties")
+    for name, field in properties.items() if isinstance(properties, dict) else ():
+        if not isinstance(field, dict):
+            continue
+        field.pop("title", None)
+        if name == "kind" and "const" in field:
+            field.setdefault("description", "Which one this is")
+        default = field.get("default")
+        if isinstance(default, dict | list):
+            said = json.dumps(field.pop("default"))
+            field["description"] = f"{field.get('description', '')} (default: `{said}`)".strip()
+
+
+def _used(document: Node, schemas: Node) -> Node:
+    """The schemas that anything refers to."""
+    wanted = {node["$ref"].rpartition("/")[2] for node in _nodes(document["paths"]) if _is_schema_ref(node)}
+    waiting = [*wanted, "Problem"]
+    used: Node = {}
+    while waiting:
+        name = waiting.pop()
+        if name not in used:
+            used[name] = schemas[name]
+            waiting += [node["$ref"].rpartition("/")[2] for node in _nodes(schemas[name]) if _is_schema_ref(node)]
+    return used
+
+
+def _is_schema_ref(node: Node) -> bool:
+    return str(node.get("$ref", "")).startswith("#/components/schemas/")

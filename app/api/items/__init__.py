@@ -1,0 +1,1 @@
+"""Items over HTTP: JSON, NDJSON and CSV."""

@@ -1,0 +1,136 @@
+"""What the readers of the three formats share: an item before it is checked, and how its errors are named."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from typing import Any, BinaryIO, NamedTuple
+
+from pydantic import TypeAdapter, ValidationError
+from pydantic_core import ErrorDetails, from_json
+
+from app.api.http.invalid_fields import sentence, unknown_field
+from app.api.http.json_body import refuse_bad_shape
+from app.api.items.schemas import ItemIn
+from app.errors import MOST_ERRORS, FieldError, InvalidInput, TooLarge, shortened
+from app.use_cases.items.add_items import ItemDraft
+
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
+_LARGE_BYTES = 64 * 1024
+_CHUNK_ITEMS = 2000
+_CHUNK_BYTES = 2 * 1024 * 1024
+_ITEM = TypeAdapter(ItemIn)
+
+
+class ParsedItem(NamedTuple):
+    """An item before it is checked: JSON text, or fields from the cells of a CSV row."""
+
+    source: bytes | Mapping[str, Any]
+    size: int  # bytes
+    line: int | None = None
+    columns: frozenset[str] = frozenset()
+
+    def place(self, column: str | None = None) -> str:
+        """How a message about this item begins."""
+        if self.line is None:
+            return ""
+        return f"Line {self.line}: " if column is None else f"Line {self.line}, column {column!r}: "
+
+
+def drafts_of(found: Iterable[ParsedItem]) -> Iterator[list[ItemDraft]]:
+    """The items, checked, in chunks that fit into memory; the first chunk with errors is refused."""
+    position = 0
+    for chunk in _chunks(found):
+        yield _checked(chunk, position)
+        position += len(chunk)
+    if not position:
+        raise bad_body("There must be at least one item")
+
+
+def bad_body(message: str, pointer: str = "#") -> InvalidInput:
+    return InvalidInput.at(pointer, message)
+
+
+def too_long(position: int, most: int) -> TooLarge:
+    return TooLarge(
+        f"Item {position + 1} has more than {most:,} bytes. Send a link in its payload instead of the content"
+    )
+
+
+def lines_of(file: BinaryIO, most: int) -> Iterator[bytes]:
+    """Lines with their ends; a line longer than `most` comes in pieces, so the caller must check the length."""
+    first = file.readline(most + 1).removeprefix(BYTE_ORDER_MARK)
+    if first:
+        yield first
+    while line := file.readline(most + 1):
+        yield line
+
+
+def _chunks(found: Iterable[ParsedItem]) -> Iterator[list[ParsedItem]]:
+    chunk: list[ParsedItem] = []
+    size = 0
+    for one in found:
+        chunk.append(one)
+        size += one.size
+        if len(chunk) >= _CHUNK_ITEMS or size >= _CHUNK_BYTES:
+            yield chunk
+            chunk, size = [], 0
+    if chunk:
+        yield chunk
+
+
+def _checked(chunk: Iterable[ParsedItem], first: int) -> list[ItemDraft]:
+    drafts: list[ItemDraft] = []
+    errors: list[FieldError] = []
+    for position, found in enumerate(chunk, start=first):
+        try:
+            item = _validated(found, position)
+        except ValidationError as error:
+            errors += [_field_error(found, position, one) for one in error.errors(include_url=False)[:MOST_ERRORS]]
+            if len(errors) >= MOST_ERRORS:
+                break
+        else:
+            drafts.append(_draft(item, found.line))
+    if errors:
+        raise InvalidInput.of(errors[:MOST_ERRORS])
+    return drafts
+
+
+def _validated(found: ParsedItem, position: int) -> ItemIn:
+    if found.size > _LARGE_BYTES:
+        _refuse_bad_shape(found.source, f"#/{position}")
+    if isinstance(found.source, bytes):
+        return _ITEM.validate_json(found.source)
+    return _ITEM.validate_python(found.source)
+
+
+def _refuse_bad_shape(source: bytes | Mapping[str, Any], pointer: str) -> None:
+    """A large item may have a large payload, but not a million other fields, each of which would be an error."""
+    with suppress(ValueError):  # JSON that cannot be read is refused later
+        fields = from_json(source) if isinstance(source, bytes) else source
+        refuse_bad_shape({name: one for name, one in fields.items() if name != "payload"}, pointer)
+
+
+def _draft(item: ItemIn, line: int | None) -> ItemDraft:
+    return ItemDraft(
+        key=item.key,
+        payload=item.payload,
+        cost=item.cost,
+        gold=item.gold,
+        prior=item.prior,
+        features=item.features,
+        line=line,
+    )
+
+
+def _field_error(found: ParsedItem, position: int, error: ErrorDetails) -> FieldError:
+    path = [shortened(step, quoted=False) for step in error["loc"] if step != "[key]"]
+    steps = "".join("/" + step.replace("~", "~0").replace("/", "~1") for step in path)
+    column = next((name for name in (".".join(path[:2]), *path[:1]) if name in found.columns), None)
+    not_json = error["type"] == "json_invalid"
+    if not_json:
+        message = f"Not JSON: {error['ctx']['error']} of this item"
+    elif error["type"] == "extra_forbidden":
+        message = unknown_field(error["loc"], ItemIn)
+    else:
+        message = sentence(error)
+    return FieldError(f"#/{position}{steps}", found.place(column) + message)

@@ -1,0 +1,169 @@
+"""Items over HTTP."""
+
+import json
+from http import HTTPStatus
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Path, Query, Request, Response
+
+from app.api.http.common_schemas import ReasonOut
+from app.api.http.idempotency import REPLAYED, IdempotencyKey, response_of
+from app.api.http.pagination import Cursor, Limit, after_number, cursor_of
+from app.api.http.problems import documented
+from app.api.http.request_limits import take_your_time
+from app.api.http.service_route import ServiceRoute
+from app.api.http.services import JobId, ServicesOf
+from app.api.items.schemas import ItemAnswerOut, ItemHistory, ItemOut, ItemsAdded, ItemsOut
+from app.api.items.uploads import reader_for, spooled
+from app.domain.item import DECISION_OF, Item, ItemState
+from app.domain.job import Job
+from app.domain.kept_reply import Reply
+from app.errors import (
+    IdempotencyConflict,
+    InvalidInput,
+    ItemConflict,
+    ItemUnknown,
+    JobUnknown,
+    LabelUnknown,
+    UnsupportedMediaType,
+)
+from app.use_cases.items import add_items as item_import
+from app.use_cases.items.read_items import read_item, read_items
+
+router = APIRouter(prefix="/v1/jobs/{job}/items", tags=["items"], route_class=ServiceRoute)
+
+_ROWS = [
+    {"key": "i1", "payload": {"url": "https://example.org/1.jpg"}},
+    {"key": "i2", "payload": {"url": "https://example.org/2.jpg"}},
+]
+_BODY = {
+    "required": True,
+    "content": {
+        "application/json": {
+            "schema": {
+                "type": "array",
+                "items": {"$ref": "#/components/schemas/ItemIn"},
+                "minItems": 1,
+                "title": "Items",
+            },
+        },
+        "application/x-ndjson": {
+            "schema": {"type": "string", "description": "An item per line, as in the JSON array"},
+            "example": "".join(json.dumps(row) + "\n" for row in _ROWS),
+        },
+        "text/csv": {
+            "schema": {"type": "string", "description": "An item per row, under a row of column names"},
+            "example": "key,url\ni1,https://example.org/1.jpg\ni2,https://example.org/2.jpg\n",
+        },
+    },
+}
+
+
+@router.post(
+    "",
+    status_code=201,
+    summary="Add items",
+    response_model=ItemsAdded,
+    responses={
+        HTTPStatus.CREATED.value: {"headers": REPLAYED},
+        **documented(
+            JobUnknown,
+            ItemConflict,
+            IdempotencyConflict,
+            InvalidInput,
+            LabelUnknown,
+            UnsupportedMediaType,
+            body=True,
+        ),
+    },
+    openapi_extra={"requestBody": _BODY},
+)
+async def add_items(services: ServicesOf, job_id: JobId, request: Request, key: IdempotencyKey = None) -> Response:
+    """Say what is to be labeled. More items can be added at any time.
+
+    All or nothing: if one item is wrong, none is added. Sending the same items again changes nothing, so a request
+    whose response was lost can be repeated.
+
+    The body is a JSON array, NDJSON (an object per line) or CSV, of any number of items. CSV begins with the names of
+    its columns: `key`, and any of `payload` (JSON; other text is taken as a string), `cost`, `gold`, `features` (a JSON
+    array) and `prior` (a JSON object) or `prior.cat`, one column per label. Every other column becomes a field of the
+    payload. An empty cell leaves its field out.
+    """
+    reader, slots = reader_for(request), services.import_slots
+    async with (
+        spooled(request, services.settings.max_item_bytes) as spool,
+        slots.job_locks.of(job_id),
+        slots.large if spool.is_large else slots.small,
+    ):
+        take_your_time(request)
+        keyed = None if key is None else spool.digest.keyed(job_id, key, services.clock())
+        return response_of(await item_import.add_items(services.database, job_id, spool.drafts(reader), _reply, keyed))
+
+
+def _reply(done: item_import.Added) -> Reply:
+    body = ItemsAdded(added=done.added, unchanged=done.unchanged)
+    return Reply(status=HTTPStatus.CREATED, headers={}, body=body.model_dump_json())
+
+
+@router.get("", summary="List items", responses=documented(JobUnknown, InvalidInput))
+async def list_items(
+    services: ServicesOf,
+    job_id: JobId,
+    state: Annotated[ItemState | None, Query(description="Only items in this state")] = None,
+    cursor: Cursor = None,
+    limit: Limit = 100,
+) -> ItemsOut:
+    """See the state of items, in the order in which they were added: votes, verdict, priority, open assignments."""
+    page = await read_items(services.database, job_id, state=state, after=after_number(cursor), most=limit)
+    following = None if page.next_after is None else cursor_of(page.next_after)
+    return ItemsOut(items=[ItemOut(**_item_fields(page.job, item)) for item in page.items], next_cursor=following)
+
+
+@router.get(
+    "/{key:path}",  # keys may have slashes
+    summary="Get an item with its answers",
+    responses=documented(JobUnknown, ItemUnknown, InvalidInput),
+)
+async def get_item(
+    services: ServicesOf,
+    job_id: JobId,
+    key: Annotated[str, Path(description="The item's key", json_schema_extra={"example": "i1"})],
+) -> ItemHistory:
+    """Look here to understand a verdict: every answer and what it led to, how likely each label is, and why."""
+    story = await read_item(services.database, job_id, key)
+    labels = story.job.policy.labels
+    return ItemHistory(
+        **_item_fields(story.job, story.item),
+        posterior=dict(zip(labels, story.posterior.tolist(), strict=True)),
+        answers=[
+            ItemAnswerOut(
+                worker=answer.worker,
+                label=labels[answer.label],
+                cost=answer.cost,
+                late=answer.late,
+                counted=answer.counted and not answer.withheld,
+                answered_at=answer.answered_at,
+                verdict=answer.verdict["decision"],
+                reason=ReasonOut(**answer.verdict["reason"]),
+            )
+            for answer in story.answers
+        ],
+    )
+
+
+def _item_fields(job: Job, item: Item) -> dict[str, Any]:
+    decision = item.decision
+    return {
+        "key": item.key,
+        "payload": item.payload,
+        "cost": item.cost,
+        "state": decision.state,
+        "votes": dict(zip(job.policy.labels, decision.votes, strict=True)),
+        "label": None if decision.label is None else job.policy.labels[decision.label],
+        "confidence": decision.confidence,
+        "priority": decision.priority,
+        "open_assignments": item.open_assignments,
+        "max_open_assignments": decision.max_open_assignments,
+        "verdict": DECISION_OF[decision.state].value,
+        "reason": ReasonOut(code=decision.reason.code, message=decision.reason.message),
+    }

@@ -1,0 +1,115 @@
+"""Items on the wire. Field names are a contract: other programs rely on them."""
+
+import json
+import re
+from contextlib import suppress
+from datetime import datetime
+from decimal import Decimal
+from typing import Annotated
+
+from pydantic import AfterValidator, BaseModel, Field, JsonValue, WithJsonSchema
+from pydantic_core import PydanticCustomError, to_json
+
+from app.api.http.common_schemas import AmountOut, AnyJson, CostIn, FirstErrorOnly, ReasonOut, RequestBody
+from app.api.http.pagination import NextCursor
+from app.api.work.schemas import Verdict
+from app.domain.item import ItemState
+from app.policy.core.text import Key
+
+_SUSPICIOUS = re.compile(rb"NaN|Infinity|\\u0000")
+
+
+def _storable(value: JsonValue) -> JsonValue:
+    """Refuse what some JSON parsers accept but Postgres cannot store: NaN, and the characters NUL and half a pair."""
+    with suppress(ValueError):
+        if not _SUSPICIOUS.search(to_json(value)):  # ten times as fast as the check below; there may be a million items
+            return value
+    try:
+        text = json.dumps(value, allow_nan=False, ensure_ascii=False)
+        text.encode()
+    except ValueError as error:
+        raise PydanticCustomError("not_storable", "Must be JSON without NaN, Infinity or broken characters") from error
+    if "\\u0000" in text:
+        raise PydanticCustomError("not_storable", "Must not contain the character NUL (\\u0000)")
+    return value
+
+
+def _reachable(key: str) -> str:
+    """A key is part of an address, where `.` and `..` mean something else."""
+    if key in {".", ".."}:
+        raise PydanticCustomError("unreachable_key", "Must not be `.` or `..`: no address could name the item")
+    return key
+
+
+Payload = Annotated[JsonValue, AfterValidator(_storable), WithJsonSchema({})]
+ItemKey = Annotated[Key, AfterValidator(_reachable)]
+
+
+class ItemIn(RequestBody):
+    """An item to be labeled."""
+
+    key: Annotated[ItemKey, Field(description="Your own name for the item, unique within the job")]
+    payload: Annotated[Payload, Field(description="What the worker needs to see; returned as it was sent")] = None
+    cost: Annotated[CostIn, Field(description="What one answer costs")] = Decimal(1)
+    gold: Annotated[str | None, Field(description="The right label, where it is known")] = None
+    prior: Annotated[
+        dict[str, Annotated[float, Field(ge=0, le=1)]] | None,
+        Field(description="What a model believes beforehand: a probability per label"),
+    ] = None
+    features: Annotated[
+        Annotated[list[Annotated[float, Field(allow_inf_nan=False)]], FirstErrorOnly()] | None,
+        Field(max_length=10_000, description="Numbers that describe the item"),
+    ] = None
+
+
+class ItemsAdded(BaseModel):
+    """How many items a request added."""
+
+    added: Annotated[int, Field(description="Items that are new")]
+    unchanged: Annotated[int, Field(description="Items that the job had before, with the same content")]
+
+
+class ItemAnswerOut(BaseModel):
+    """An answer on an item, and what it led to."""
+
+    worker: Annotated[str | None, Field(description="Who answered; null if the worker has no name")]
+    label: Annotated[str, Field(description="The label that the worker gave")]
+    cost: Annotated[AmountOut, Field(description="What was paid for it")]
+    late: Annotated[bool, Field(description="The assignment had expired")]
+    counted: Annotated[bool, Field(description="The vote counts towards the item's label")]
+    answered_at: Annotated[datetime, Field(description="When it was recorded")]
+    verdict: Verdict
+    reason: Annotated[ReasonOut, Field(description="Why this verdict")]
+
+
+class ItemOut(BaseModel):
+    """An item and its present state."""
+
+    key: Annotated[str, Field(description="Your own name for the item")]
+    payload: Annotated[AnyJson, Field(description="What the worker sees, as it was sent")]
+    cost: Annotated[AmountOut, Field(description="What one answer costs, at the price 1")]
+    state: Annotated[ItemState, Field(description="Whether it is still open")]
+    votes: Annotated[dict[str, int], Field(description="How many counted votes each label has")]
+    label: Annotated[str | None, Field(description="The final label; null until the item is resolved")]
+    confidence: Annotated[float, Field(ge=0, le=1, description="How likely the leading label is right")]
+    priority: Annotated[
+        float, Field(description="What one more answer is worth; the open item with the highest priority is next")
+    ]
+    open_assignments: Annotated[int, Field(description="Assignments that are live at the moment")]
+    max_open_assignments: Annotated[int, Field(description="How many may be live at once")]
+    verdict: Verdict
+    reason: Annotated[ReasonOut, Field(description="Why this verdict")]
+
+
+class ItemHistory(ItemOut):
+    """An item with its answers one by one."""
+
+    posterior: Annotated[dict[str, float], Field(description="How likely each label is the right one")]
+    answers: Annotated[list[ItemAnswerOut], Field(description="In the order in which they were recorded")]
+
+
+class ItemsOut(BaseModel):
+    """A page of items."""
+
+    items: Annotated[list[ItemOut], Field(description="In the order in which they were added")]
+    next_cursor: NextCursor

@@ -1,0 +1,176 @@
+"""Jobs over HTTP."""
+
+from datetime import datetime, timedelta
+from typing import Any, cast
+from uuid import uuid4
+
+from fastapi import APIRouter, Request, Response
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from app.api.http.common_schemas import ReasonOut
+from app.api.http.idempotency import REPLAYED, IdempotencyKey, keyed_request, response_of
+from app.api.http.pagination import Cursor, Limit, after_job, cursor_of
+from app.api.http.problems import documented
+from app.api.http.request_limits import take_your_time
+from app.api.http.service_route import ServiceRoute
+from app.api.http.services import JobId, ServicesOf
+from app.api.jobs.schemas import ItemCounts, JobChanges, JobIn, JobOut, JobsOut, WorkerModelInForce
+from app.api.plans.forecast_schemas import job_forecast_out
+from app.api.plans.plan_schemas import job_plan_out
+from app.domain.job import Job
+from app.domain.kept_reply import NO_JOB, Reply
+from app.errors import BudgetBelowCommitted, IdempotencyConflict, InvalidInput, JobUnknown
+from app.policy.job_policy import JobPolicy
+from app.use_cases.jobs import change_job as changing
+from app.use_cases.jobs import create_job as creating
+from app.use_cases.jobs import manage_jobs
+from app.use_cases.jobs.manage_jobs import read_job
+from app.use_cases.kept_replies import reply_once
+
+router = APIRouter(prefix="/v1/jobs", tags=["jobs"], route_class=ServiceRoute)
+
+_LOCATION = {"Location": {"description": "The job's address", "schema": {"type": "string"}, "required": True}}
+
+
+@router.post(
+    "",
+    status_code=201,
+    summary="Create a job",
+    response_model=JobOut,
+    responses={201: {"headers": _LOCATION | REPLAYED}, **documented(IdempotencyConflict, InvalidInput, body=True)},
+)
+async def create_job(services: ServicesOf, body: JobIn, request: Request, key: IdempotencyKey = None) -> Response:
+    """Start here: say which labels there are, what all answers may cost, and when an answer is good enough.
+
+    Only `labels` and `budget` are required; the defaults are the best policy that we know. The `offer` of a plan under
+    `/v1/plans` can be sent as `plan`: it may give the budget and more, and the job's status then says whether its
+    promise is kept. Money is exact: send amounts as strings, or as numbers with up to six decimals. The `Location`
+    header of the response is the job's address. With an `Idempotency-Key` the request can be sent again without
+    creating a second job.
+    """
+    now = services.clock()
+    keyed = await keyed_request(request, key, NO_JOB, now)
+    async with services.database.begin() as connection:
+        reply = await reply_once(connection, keyed, lambda: _created(connection, body, now))
+    return response_of(reply)
+
+
+async def _created(connection: AsyncConnection, body: JobIn, now: datetime) -> Reply:
+    job = await creating.create_job(
+        connection,
+        job_id=uuid4(),
+        name=body.name,
+        policy=body.policy(),
+        budget=body.budget,
+        lease_duration=timedelta(seconds=body.lease_seconds),
+        reputation=body.reputation,
+        plan=None if body.plan is None else body.plan.model_dump(mode="json", exclude_unset=True),
+        now=now,
+    )
+    return Reply(status=201, headers={"Location": f"/v1/jobs/{job.job_id}"}, body=job_out(job).model_dump_json())
+
+
+@router.get("", summary="List jobs", responses=documented(InvalidInput))
+async def list_jobs(services: ServicesOf, cursor: Cursor = None, limit: Limit = 100) -> JobsOut:
+    """Find a job again. The newest comes first; each has the same fields as at its own address."""
+    page = await manage_jobs.list_jobs(services.database, after=after_job(cursor), most=limit)
+    following = None if page.next_after is None else cursor_of(page.next_after[0].isoformat(), page.next_after[1])
+    return JobsOut(jobs=[job_out(job) for job in page.jobs], next_cursor=following)
+
+
+@router.get("/{job}", summary="Get a job", responses=documented(JobUnknown, InvalidInput))
+async def get_job(services: ServicesOf, job_id: JobId) -> JobOut:
+    """Use it to watch a job: what is spent and reserved, how many items are done, how complete the others are.
+
+    `spent + reserved` never exceeds `budget`. It takes the same time for ten items and for ten million.
+    """
+    return job_out(await read_job(services.database, job_id))
+
+
+@router.patch(
+    "/{job}",
+    summary="Change a job",
+    responses=documented(JobUnknown, BudgetBelowCommitted, InvalidInput, body=True),
+)
+async def change_job(services: ServicesOf, job_id: JobId, body: JobChanges, request: Request) -> JobOut:
+    """Rename a job, change its budget, how long assignments last, or its requirement. What you leave out stays.
+
+    After a new `requirement`, every item is judged again by the answers that it has: open items that are now good
+    enough are resolved, and resolved or given-up items that are no longer good enough reopen. Live assignments stay
+    valid. The budget cannot be less than what is spent and reserved. Either all changes are made, or none.
+    """
+    async with services.job_locks.of(job_id):
+        take_your_time(request)
+        changed = await changing.change_job(services.database, job_id, _changes(body), services.clock)
+    services.runner.begin(job_id)  # items that are now resolved may show that a worker guesses
+    return job_out(changed)
+
+
+@router.post("/{job}/pause", summary="Pause a job", responses=documented(JobUnknown, InvalidInput))
+async def pause_job(services: ServicesOf, job_id: JobId) -> JobOut:
+    """Give out no more work for now: `next` says `wait`, `job-paused`. Live assignments can still be answered."""
+    async with services.job_locks.of(job_id):
+        return job_out(await manage_jobs.pause_job(services.database, job_id, paused=True))
+
+
+@router.post("/{job}/resume", summary="Resume a job", responses=documented(JobUnknown, InvalidInput))
+async def resume_job(services: ServicesOf, job_id: JobId) -> JobOut:
+    """Give out work again after a pause. Resuming a job that is not paused changes nothing."""
+    async with services.job_locks.of(job_id):
+        return job_out(await manage_jobs.pause_job(services.database, job_id, paused=False))
+
+
+@router.delete("/{job}", status_code=204, summary="Delete a job", responses=documented(JobUnknown, InvalidInput))
+async def delete_job(services: ServicesOf, job_id: JobId, request: Request) -> None:
+    """Delete a job with its items, assignments and answers. It cannot be undone: export the results first."""
+    async with services.import_slots.job_locks.of(job_id):
+        take_your_time(request)
+        await manage_jobs.remove_job(services.database, job_id)
+
+
+def _changes(body: JobChanges) -> changing.Changes:
+    """The fields that were sent, and no others."""
+    sent: dict[str, Any] = {name: getattr(body, name) for name in body.model_fields_set}
+    if "lease_seconds" in sent:
+        sent["lease_duration"] = timedelta(seconds=sent.pop("lease_seconds"))
+    return cast("changing.Changes", sent)
+
+
+def _worker_model_in_force(job: Job) -> WorkerModelInForce:
+    stages = job.policy.worker_model.stages(len(job.policy.labels)).names
+    choice = job.stage_choice
+    if choice is not None:
+        return WorkerModelInForce(
+            kind=stages[job.stage],
+            reason=ReasonOut(**choice["reason"]),
+            heldout_log_likelihood=choice["held_out"],
+            heldout_answers=choice["answers"],
+        )
+    only = len(stages) == 1
+    message = "The model that the job was given" if only else "The simplest model: no answers were compared yet"
+    reason = ReasonOut(code="first", message=message)
+    return WorkerModelInForce(kind=stages[job.stage], reason=reason, heldout_log_likelihood={}, heldout_answers=0)
+
+
+def job_out(job: Job) -> JobOut:
+    """A job as a response. Nothing is validated: what is stored was validated before."""
+    return JobOut.model_construct(
+        **{name: getattr(job.policy, name) for name in JobPolicy.model_fields},
+        id=str(job.job_id),
+        name=job.name,
+        budget=job.budget,
+        lease_seconds=int(job.lease_duration.total_seconds()),
+        reputation=job.reputation,
+        worker_model_in_force=_worker_model_in_force(job),
+        next_refit_at=job.refit_at,
+        created_at=job.created_at,
+        state=job.state,
+        spent=job.spent,
+        reserved=job.reserved,
+        remaining=job.remaining,
+        answers=job.answers,
+        items=ItemCounts(open=job.open, resolved=job.resolved, given_up=job.given_up),
+        completeness=job.completeness,
+        plan=job_plan_out(job),
+        forecast=job_forecast_out(job),
+    )

@@ -1,0 +1,187 @@
+"""Jobs on the wire. Field names are a contract: other programs rely on them."""
+
+from datetime import datetime
+from typing import Annotated, Any
+from uuid import UUID
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic_core import PydanticCustomError
+
+from app.api.http.common_schemas import AmountIn, AmountOut, Number, ReasonOut, RequestBody, Share
+from app.api.http.pagination import NextCursor
+from app.api.plans.forecast_schemas import JobForecastOut
+from app.api.plans.plan_schemas import JobPlanOut, PlanIn
+from app.domain.job import JobState
+from app.policy.core.text import Key
+from app.policy.job_policy import JobPolicy
+from app.policy.requirements import AnyRequirement
+
+_LONGEST_LEASE = 30 * 24 * 3600
+
+
+def _all_required(schema: dict[str, Any]) -> None:
+    """A response has all of its fields, although a request may leave some of them out."""
+    schema["required"] = list(schema["properties"])
+
+
+class JobIn(JobPolicy):
+    """What is to be labeled, what it may cost, and how sure the answers must be. Only two fields are required."""
+
+    name: Annotated[Key | None, Field(description="A name for people; need not be unique")] = None
+    budget: Annotated[
+        AmountIn | None,
+        Field(
+            description="What all answers together may cost; null: unlimited. It may be left out only if `plan` has one"
+        ),
+    ]
+    lease_seconds: Annotated[
+        int,
+        Field(ge=1, le=_LONGEST_LEASE, description="How long a worker may hold an item before others get it"),
+    ] = 600
+    plan: Annotated[
+        PlanIn | None,
+        Field(
+            description="The `offer` of a plan: it fills in what this job leaves out, and the job's status says "
+            "whether its promise is kept"
+        ),
+    ] = None
+    reputation: Annotated[
+        UUID | None,
+        Field(
+            description="The id of a job with the same labels and worker model: workers begin with the skill that they "
+            "have there"
+        ),
+    ] = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _filled_in_by_its_plan(cls, body: Any) -> Any:  # noqa: ANN401  whatever was sent
+        """Add what the plan says and the job does not; errors in the plan are reported as such."""
+        if not isinstance(body, dict) or not isinstance(body.get("plan"), dict):
+            return body
+        try:
+            plan = PlanIn.model_validate(body["plan"])
+        except ValidationError:
+            return {"budget": None} | body
+        return plan.settled() | body
+
+    def policy(self) -> JobPolicy:
+        """The part that decides; it was validated with the rest."""
+        return JobPolicy.model_construct(**{name: getattr(self, name) for name in JobPolicy.model_fields})
+
+
+def _without_default(schema: dict[str, Any]) -> None:
+    schema.pop("default", None)  # what is left out stays as it is
+
+
+class JobChanges(RequestBody):
+    """What may be changed of a job. What is left out stays as it is."""
+
+    model_config = ConfigDict(json_schema_extra={"minProperties": 1})
+
+    name: Annotated[
+        Key | None, Field(description="A new name; null removes it", json_schema_extra=_without_default)
+    ] = None
+    budget: Annotated[
+        AmountIn | None,
+        Field(description="At least what is spent and reserved; null: unlimited", json_schema_extra=_without_default),
+    ] = None
+    # These two are never null. Their default is never read: only fields that were sent are.
+    lease_seconds: Annotated[
+        int,
+        Field(
+            default=None,
+            ge=1,
+            le=_LONGEST_LEASE,
+            description="How long assignments last that are made from now on",
+            json_schema_extra=_without_default,
+        ),
+    ]
+    requirement: Annotated[
+        AnyRequirement,
+        Field(
+            default=None,
+            description="When an item's answer is good enough; every item is judged again",
+            json_schema_extra=_without_default,
+        ),
+    ]
+
+    @field_validator("lease_seconds", "requirement", mode="before")
+    @classmethod
+    def _is_something(cls, value: Any) -> Any:  # noqa: ANN401  whatever was sent
+        if value is None:
+            raise PydanticCustomError("null", "Must not be null; leave it out to keep it as it is")
+        return value
+
+    @model_validator(mode="after")
+    def _changes_something(self) -> "JobChanges":
+        if not self.model_fields_set:
+            raise PydanticCustomError(
+                "no_change", "Must have at least one of {names}", {"names": ", ".join(type(self).model_fields)}
+            )
+        return self
+
+
+class ItemCounts(BaseModel):
+    """How many items are in which state."""
+
+    open: Annotated[int, Field(description="Items that need more answers")]
+    resolved: Annotated[int, Field(description="Items that have their label")]
+    given_up: Annotated[int, Field(description="Items that reached a limit without a label that is sure enough")]
+
+
+class WorkerModelInForce(BaseModel):
+    """Which worker model decides at present, and why."""
+
+    kind: Annotated[
+        str, Field(description="Under `auto` one of one-coin, two-coin, confusion and copied (some workers copy)")
+    ]
+    reason: Annotated[ReasonOut, Field(description="Why this one")]
+    heldout_log_likelihood: Annotated[
+        dict[str, Number],
+        Field(description="How well each model predicts held-out answers: mean log-likelihood; empty: not measured"),
+    ]
+    heldout_answers: Annotated[int, Field(description="How many answers were held out")]
+
+
+class JobNames(BaseModel):
+    id: Annotated[str, Field(description="The job's id, for the paths of all other operations")]
+    name: Annotated[str | None, Field(description="A name for people")]
+
+
+class JobOut(JobPolicy, JobNames):  # in this order, so that the names come first in the response
+    """A job: its configuration, its money and its progress."""
+
+    # Always made by `model_construct`: a stored configuration was valid when it was stored, and stays what it is.
+    model_config = ConfigDict(json_schema_extra=_all_required)
+
+    budget: Annotated[AmountOut | None, Field(description="What all answers together may cost; null: unlimited")]
+    lease_seconds: Annotated[int, Field(description="How long a worker may hold an item before others get it")]
+    reputation: Annotated[UUID | None, Field(description="The job from which workers brought their skill")]
+    worker_model_in_force: Annotated[WorkerModelInForce, Field(description="Which worker model decides at present")]
+    next_refit_at: Annotated[
+        int | None, Field(description="The number of answers at which the next refit starts; null: only on request")
+    ]
+    created_at: Annotated[datetime, Field(description="When the job was created")]
+    state: Annotated[JobState, Field(description="Whether the job gives out work")]
+    spent: Annotated[AmountOut, Field(description="Paid for answers")]
+    reserved: Annotated[AmountOut, Field(description="Reserved for live assignments")]
+    remaining: Annotated[AmountOut | None, Field(description="budget - spent - reserved; null: unlimited")]
+    answers: Annotated[int, Field(description="How many answers the job has")]
+    items: Annotated[ItemCounts, Field(description="How many items are in which state")]
+    completeness: Annotated[Share, Field(description="Mean expected completeness of the items")]
+    plan: Annotated[JobPlanOut | None, Field(description="The plan that the job was made from, and whether it is kept")]
+    forecast: Annotated[
+        JobForecastOut | None,
+        Field(
+            description="How the job will probably end. Made automatically from 20 answers on, again whenever the "
+            "answers have grown by half, and by POST /v1/jobs/{job}/forecast; null: not yet"
+        ),
+    ]
+
+
+class JobsOut(BaseModel):
+    """A page of jobs."""
+
+    jobs: Annotated[list[JobOut], Field(description="The newest first")]
+    next_cursor: NextCursor

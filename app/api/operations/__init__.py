@@ -1,0 +1,1 @@
+"""Long work on a job over HTTP: refits, forecasts and replays."""

@@ -1,0 +1,1 @@
+"""What accuracy costs, over HTTP."""

@@ -1,0 +1,1 @@
+"""Whether a problem is one for the crowd, over HTTP."""

@@ -1,0 +1,1 @@
+"""Forecasts of jobs that are not created yet, over HTTP."""

@@ -1,0 +1,94 @@
+"""Forecast plans on the wire: a job that is not created yet, and how it would end."""
+
+from decimal import Decimal
+from typing import Annotated
+
+import numpy as np
+from pydantic import Field, field_validator
+from pydantic_core import PydanticCustomError
+
+from app.api.http.common_schemas import AmountIn, CostIn, FirstErrorOnly, RequestBody
+from app.api.plans.forecast_schemas import ForecastFacts, OutlookOut
+from app.api.plans.plan_schemas import PlanOut
+from app.api.plans.prior_schemas import PriorIn, PriorOut
+from app.policy.core.belief import Array
+from app.policy.job_policy import JobPolicy
+
+_MOST_ITEMS = 1_000_000
+_MOST_LABELS = 100
+
+ItemCount = Annotated[int, Field(strict=True, ge=1, le=_MOST_ITEMS)]
+
+
+class ItemsOfCost(RequestBody):
+    """A number of items of which an answer costs the same."""
+
+    count: Annotated[ItemCount, Field(description="How many items")]
+    cost: Annotated[CostIn, Field(description="What one answer costs")] = Decimal(1)
+
+
+class CrowdIn(RequestBody):
+    """What is assumed of the workers."""
+
+    workers: Annotated[int, Field(ge=1, le=2_000, description="How many there are, all equally busy")] = 50
+    skill_spread: Annotated[
+        float,
+        Field(ge=0, le=3, description="By how much workers differ: standard deviation of the log-odds of being right"),
+    ] = 0.6
+
+
+class ForecastPlanIn(JobPolicy):
+    """A job as `POST /v1/jobs` takes it, and what is believed of its items and its crowd."""
+
+    items: Annotated[
+        ItemCount | Annotated[list[ItemsOfCost], FirstErrorOnly(), Field(min_length=1, max_length=100)],
+        Field(description="How many items of cost 1, or how many of each cost; a million at most"),
+    ]
+    budget: Annotated[AmountIn | None, Field(description="What all answers may cost; null: as much as it takes")] = None
+    prior: Annotated[PriorIn, Field(description="How often workers are right; Beta(6, 2) if left out")] = PriorIn()
+    crowd: Annotated[CrowdIn, Field(description="Who answers")] = CrowdIn()
+
+    @field_validator("labels")
+    @classmethod
+    def _few_enough(cls, labels: tuple[str, ...]) -> tuple[str, ...]:
+        if len(labels) > _MOST_LABELS:
+            raise PydanticCustomError(
+                "too_many_labels",
+                "Forecasts are made for at most {most} labels, not {labels}",
+                {"most": _MOST_LABELS, "labels": len(labels)},
+            )
+        return labels
+
+    @field_validator("items")
+    @classmethod
+    def _not_too_many(cls, items: int | list[ItemsOfCost]) -> int | list[ItemsOfCost]:
+        total = items if isinstance(items, int) else sum(group.count for group in items)
+        if total > _MOST_ITEMS:
+            raise PydanticCustomError(
+                "too_many_items",
+                "All groups together may have {most} items, not {total}",
+                {"most": _MOST_ITEMS, "total": total},
+            )
+        return items
+
+    def policy(self) -> JobPolicy:
+        """The part that decides; it was validated with the rest."""
+        return JobPolicy.model_construct(**{name: getattr(self, name) for name in JobPolicy.model_fields})
+
+    def least_cost(self) -> Decimal:
+        """What the cheapest answer costs."""
+        return Decimal(1) if isinstance(self.items, int) else min(group.cost for group in self.items)
+
+    def costs(self) -> Array:
+        """What an answer on each item costs, shape (items,)."""
+        if isinstance(self.items, int):
+            return np.ones(self.items)
+        return np.repeat([float(group.cost) for group in self.items], [group.count for group in self.items])
+
+
+class ForecastPlanOut(OutlookOut, ForecastFacts):
+    """How the job would end, also with other budgets."""
+
+    prior: Annotated[PriorOut, Field(description="The prior that the plan used")]
+    curve: Annotated[list[OutlookOut], Field(description="The same for growing budgets")]
+    offer: Annotated[PlanOut, Field(description="Send it as `plan` of `POST /v1/jobs` to create this job")]

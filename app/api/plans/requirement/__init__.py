@@ -1,0 +1,1 @@
+"""The cheapest requirement for an accuracy, over HTTP."""

@@ -1,0 +1,1 @@
+"""How to split a budget between items of different cost, over HTTP."""

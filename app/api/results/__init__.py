@@ -1,0 +1,1 @@
+"""Results and recorded answers over HTTP: JSON, NDJSON, CSV and Parquet."""

@@ -1,0 +1,70 @@
+"""Results as a Parquet file, written to disk first: its index comes last, and its rows may not fit into memory."""
+
+import asyncio
+import tempfile
+from collections.abc import AsyncIterator, Iterator, Sequence
+from typing import IO
+
+import numpy as np
+from arro3.core import Array, DataType, Field, RecordBatch, RecordBatchReader, Schema
+from arro3.io import read_ipc_stream, write_ipc_stream, write_parquet
+
+from app.api.results.text_tables import vote_columns
+from app.use_cases.results.read_results import Results
+
+ROWS_IN_A_GROUP = 65_536
+_CHUNK = 1 << 18  # bytes
+_TEXT, _NUMBER, _COUNT = DataType.utf8(), DataType.float64(), DataType.int64()
+
+
+async def parquet(labels: Sequence[str], pages: AsyncIterator[Results]) -> AsyncIterator[bytes]:
+    # Files without a name disappear when they are closed, also by a crash.
+    with tempfile.TemporaryFile() as spool, tempfile.TemporaryFile() as file:
+        # The writer pulls its rows, but pages come when the database has them. The rows go to disk first, so that no
+        # thread waits for a page, and many exports at once do not wait for each other's threads.
+        async for results in pages:
+            await asyncio.to_thread(_spool, spool, labels, results)
+        await asyncio.to_thread(_write, spool, file, schema_of(labels))
+        while chunk := await asyncio.to_thread(file.read, _CHUNK):
+            yield chunk
+
+
+def schema_of(labels: Sequence[str]) -> Schema:
+    return Schema(
+        [
+            Field("item", _TEXT, nullable=False),
+            Field("label", _TEXT, nullable=True),
+            Field("confidence", _NUMBER, nullable=False),
+            Field("state", _TEXT, nullable=False),
+            Field("reason_code", _TEXT, nullable=False),
+            Field("reason", _TEXT, nullable=False),
+            *(Field(name, _COUNT, nullable=False) for name in vote_columns(labels)),
+        ]
+    )
+
+
+def _spool(spool: IO[bytes], labels: Sequence[str], results: Results) -> None:
+    votes = np.array(results.votes, dtype=np.int64).reshape(-1, len(labels))
+    columns = [
+        Array(results.items, type=_TEXT),
+        Array(results.labels, type=_TEXT),
+        Array(results.confidences, type=_NUMBER),
+        Array(results.states, type=_TEXT),
+        Array(results.codes, type=_TEXT),
+        Array(results.messages, type=_TEXT),
+        *(Array.from_numpy(np.ascontiguousarray(column)) for column in votes.T),
+    ]
+    write_ipc_stream(RecordBatch.from_arrays(columns, schema=schema_of(labels)), spool)
+
+
+def _write(spool: IO[bytes], file: IO[bytes], schema: Schema) -> None:
+    batches = RecordBatchReader.from_batches(schema, _batches(spool))
+    write_parquet(batches, file, max_row_group_size=ROWS_IN_A_GROUP, compression="zstd(1)")
+    file.seek(0)
+
+
+def _batches(spool: IO[bytes]) -> Iterator[RecordBatch]:
+    end = spool.tell()
+    spool.seek(0)
+    while spool.tell() < end:
+        yield from read_ipc_stream(spool)

@@ -1,0 +1,109 @@
+"""The recorded answers of a job over HTTP: a page of JSON, or all as a CSV file that `suffice replay` reads."""
+
+import csv
+import io
+from collections.abc import AsyncIterator, Sequence
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Request
+
+from app.api.http.negotiation import VARY_DOCUMENTED, NegotiatedRoute, requested_media
+from app.api.http.pagination import Cursor, Limit, after_number, cursor_of
+from app.api.http.problems import documented
+from app.api.http.services import JobId, ServicesOf
+from app.api.results.routes import Stream
+from app.api.results.schemas import RecordedAnswerOut, RecordedAnswersOut
+from app.domain.answer import AnswerRecord
+from app.errors import InvalidInput, JobUnknown, NotAcceptable
+from app.use_cases.results.read_answers import AnswerSet, open_answers
+
+router = APIRouter(prefix="/v1/jobs/{job}/answers", tags=["results"], route_class=NegotiatedRoute)
+
+_JSON, _CSV = "application/json", "text/csv"
+_COLUMNS = ("item", "worker", "label", "counts", "answered_at")
+
+
+_ROWS = "item,worker,label,counts,answered_at\r\ni1,w1,cat,true,2026-01-05T09:00:00+00:00\r\n"
+_DOCUMENTED: dict[int | str, dict[str, Any]] = {
+    200: {
+        "description": "A page, or with `Accept: text/csv` all answers",
+        "headers": VARY_DOCUMENTED,
+        "content": {_CSV: {"schema": {"type": "string"}, "example": _ROWS}},
+    },
+    **documented(JobUnknown, NotAcceptable, InvalidInput),
+}
+
+
+def _media(request: Request) -> str:
+    return requested_media(request, "Answers", (_JSON, _CSV))
+
+
+@router.get("", summary="Read the answers", response_model=RecordedAnswersOut, responses=_DOCUMENTED)
+async def list_answers(
+    services: ServicesOf,
+    job_id: JobId,
+    media: Annotated[str, Depends(_media)],
+    cursor: Cursor = None,
+    limit: Limit = 100,
+) -> RecordedAnswersOut | Stream:
+    """Get the answers in the order in which they were recorded, each with its item, worker and label.
+
+    `Accept: text/csv` is all answers that the job has when it begins, as a stream, whatever `cursor` and `limit` say.
+    `suffice replay --answers` reads the file as it is. There, an answer without a worker gets a worker of its own: `#`
+    and the answer's number.
+    """
+    answers, after = await open_answers(services.database, job_id), after_number(cursor)
+    if media == _CSV:
+        return await _stream(answers)
+    page, labels = await answers.page(after, limit), answers.job.policy.labels
+    return RecordedAnswersOut(
+        answers=[
+            RecordedAnswerOut(
+                item=one.item,
+                worker=one.worker,
+                label=labels[one.label],
+                counts=one.counts,
+                answered_at=one.answered_at,
+            )
+            for one in page.answers
+        ],
+        next_cursor=None if page.next_after is None else cursor_of(page.next_after),
+    )
+
+
+async def _stream(answers: AnswerSet) -> Stream:
+    pages = answers.pages()
+    first = await anext(pages)  # before the response starts, so that a failure still gets its status
+    name = f'attachment; filename="answers-{answers.job.job_id}.csv"'
+    return Stream(
+        _written(answers.job.policy.labels, first, pages),
+        headers={"Content-Disposition": name},
+        media_type="text/csv; charset=utf-8; header=present",
+    )
+
+
+async def _written(
+    labels: Sequence[str], first: Sequence[AnswerRecord], others: AsyncIterator[Sequence[AnswerRecord]]
+) -> AsyncIterator[bytes]:
+    yield _lines([_COLUMNS]) + _lines(_rows(labels, first))
+    async for page in others:
+        yield _lines(_rows(labels, page))
+
+
+def _rows(labels: Sequence[str], page: Sequence[AnswerRecord]) -> list[tuple[str, ...]]:
+    return [
+        (
+            one.item,
+            f"#{one.answer_id}" if one.worker is None else one.worker,
+            labels[one.label],
+            "true" if one.counts else "false",
+            one.answered_at.isoformat(),
+        )
+        for one in page
+    ]
+
+
+def _lines(rows: Sequence[Sequence[str]]) -> bytes:
+    text = io.StringIO(newline="")
+    csv.writer(text).writerows(rows)
+    return text.getvalue().encode()

@@ -1,0 +1,45 @@
+"""Results and recorded answers on the wire. Field names are a contract: other programs rely on them."""
+
+from datetime import datetime
+from typing import Annotated
+
+from pydantic import BaseModel, Field
+
+from app.api.http.common_schemas import ReasonOut
+from app.api.http.pagination import NextCursor
+from app.domain.item import ItemState
+
+
+class ResultOut(BaseModel):
+    """An item's label and how sure it is."""
+
+    item: Annotated[str, Field(description="The item's key")]
+    label: Annotated[str | None, Field(description="The likeliest label; null without votes, and on a tie")]
+    confidence: Annotated[float, Field(ge=0, le=1, description="How likely the label is right")]
+    state: Annotated[ItemState, Field(description="Whether the item is still open")]
+    votes: Annotated[dict[str, int], Field(description="How many counted votes each label has")]
+    reason: Annotated[ReasonOut, Field(description="Why the item is in this state")]
+
+
+class ResultsOut(BaseModel):
+    """A page of results."""
+
+    results: Annotated[list[ResultOut], Field(description="In the order in which the items were added")]
+    next_cursor: NextCursor
+
+
+class RecordedAnswerOut(BaseModel):
+    """An answer that a worker gave."""
+
+    item: Annotated[str, Field(description="The item's key")]
+    worker: Annotated[str | None, Field(description="Who answered; null if the worker has no name")]
+    label: Annotated[str, Field(description="The label that the worker gave")]
+    counts: Annotated[bool, Field(description="false: the worker model leaves it out, or its worker is blocked")]
+    answered_at: Annotated[datetime, Field(description="When it was recorded")]
+
+
+class RecordedAnswersOut(BaseModel):
+    """A page of answers."""
+
+    answers: Annotated[list[RecordedAnswerOut], Field(description="In the order in which they were recorded")]
+    next_cursor: NextCursor

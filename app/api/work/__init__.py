@@ -1,0 +1,1 @@
+"""Work for workers over HTTP: ask for assignments, change them, send answers."""

@@ -1,0 +1,231 @@
+"""Work for workers over HTTP: ask for assignments, change them, send answers."""
+
+from datetime import timedelta
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Body, Depends, Path, Query, Response
+
+from app.api.http.common_schemas import ReasonOut
+from app.api.http.hot_route import hot_route, json_response
+from app.api.http.pagination import Cursor, Limit, after_number, cursor_of
+from app.api.http.problems import current_request_id, documented, problem_of
+from app.api.http.service_route import ServiceRoute
+from app.api.http.services import JobId, ServicesOf
+from app.api.work.schemas import (
+    AnswerIn,
+    AnswerOut,
+    AnswerRefused,
+    AnswersOut,
+    AssignmentOut,
+    AssignmentRecordOut,
+    AssignmentsOut,
+    ExtendIn,
+    NextIn,
+    NextOut,
+    OneOrManyAnswers,
+    WhyOut,
+)
+from app.domain.assignment import AssignmentState, HeldAssignment
+from app.domain.work import WorkRequest
+from app.errors import (
+    AnswerConflict,
+    AssignmentEnded,
+    AssignmentUnknown,
+    BudgetExhausted,
+    InvalidInput,
+    ItemClosed,
+    ItemUnknown,
+    JobUnknown,
+    LabelUnknown,
+    LeaseExpired,
+    SufficeError,
+    WorkerBlocked,
+    shortened,
+)
+from app.policy.core.text import Key
+from app.use_cases.work.held_assignments import Extend, Return, read_assignments
+from app.use_cases.work.ledger import SubmittedAnswer, number_in
+from app.use_cases.work.record import RecordedAnswer
+
+router = APIRouter(prefix="/v1/jobs/{job}", tags=["work"], route_class=ServiceRoute)
+
+_RETRY_AFTER = {"Retry-After": {"description": "Seconds, with `wait`", "schema": {"type": "integer", "minimum": 1}}}
+_CHANGE_REFUSALS = (JobUnknown, AssignmentUnknown, LeaseExpired, AssignmentEnded, InvalidInput)
+_ANSWER_REFUSALS = (
+    JobUnknown,
+    ItemUnknown,
+    AssignmentUnknown,
+    AnswerConflict,
+    WorkerBlocked,
+    ItemClosed,
+    BudgetExhausted,
+    InvalidInput,
+    LabelUnknown,
+)
+
+
+async def next_assignments(
+    services: ServicesOf, job_id: JobId, body: Annotated[NextIn | None, Body()] = None
+) -> Response:
+    """Call it when a worker is ready. Each assignment reserves its money and lasts until `expires_at`.
+
+    A worker never gets an item twice. Asking again returns what the worker holds, so a lost response does no harm.
+    With `workers` you say who is available, and the job's `worker_choice` picks whom to ask; `count` is then how many
+    assignments they should hold together. With neither, a job that chooses (`ucb`, `pair`) picks among all registered
+    workers who hold fewer than `max_assignments_per_worker`; other jobs (`pull`) give items to an unnamed worker.
+    Without assignments, `status` says what to do: `wait` for `retry_after` seconds, or `stop`; `reason` says why.
+    """
+    asked = body or NextIn()
+    workers = None if asked.workers is None else tuple(dict.fromkeys(asked.workers))
+    found = await services.batcher.ask(job_id, WorkRequest(asked.worker, asked.count, workers))
+    response = NextOut(
+        status=found.status,
+        reason=ReasonOut(code=found.reason.code, message=found.reason.message),
+        retry_after=found.retry_after,
+        assignments=[AssignmentOut(**_assignment_fields(held)) for held in found.held],
+    )
+    return json_response(response, None if found.retry_after is None else {"Retry-After": str(found.retry_after)})
+
+
+router.add_api_route(
+    "/next",
+    next_assignments,
+    methods=["POST"],
+    summary="Get the next items for a worker",
+    response_model=NextOut,
+    responses={200: {"headers": _RETRY_AFTER}, **documented(JobUnknown, InvalidInput, body=True)},
+    route_class_override=hot_route(NextIn),
+)
+
+
+async def send_answers(services: ServicesOf, job_id: JobId, body: OneOrManyAnswers) -> Response:
+    """Send what a worker said, under an `assignment` from `next`, or for an `item` by a `worker`.
+
+    The verdict says at once what the answer means for the item. A 200 is committed. The same answer sent again gets the
+    same verdict and costs nothing; another label for the same item by the same worker is refused. With
+    `{"answers": [...]}` each answer gets a result or an error of its own, in order. A late answer is taken while the
+    item is open and the budget covers it.
+    """
+    if isinstance(body, AnswerIn):
+        (outcome,) = await services.batcher.answer(job_id, [_submitted(body, "#")])
+        if isinstance(outcome, SufficeError):
+            raise outcome
+        return json_response(_answer_out(outcome))
+    submitted = [_submitted(one, f"#/answers/{position}") for position, one in enumerate(body.answers)]
+    outcomes = await services.batcher.answer(job_id, submitted)
+    results = [
+        AnswerRefused(accepted=False, error=problem_of(outcome, current_request_id()))
+        if isinstance(outcome, SufficeError)
+        else _answer_out(outcome)
+        for outcome in outcomes
+    ]
+    return json_response(AnswersOut(results=results))
+
+
+router.add_api_route(
+    "/answers",
+    send_answers,
+    methods=["POST"],
+    summary="Send one answer, or many",
+    response_model=AnswerOut | AnswersOut,
+    responses=documented(*_ANSWER_REFUSALS, body=True),
+    route_class_override=hot_route(OneOrManyAnswers),
+)
+
+
+@router.get("/assignments", summary="List assignments", responses=documented(JobUnknown, InvalidInput))
+async def list_assignments(
+    services: ServicesOf,
+    job_id: JobId,
+    state: Annotated[AssignmentState | None, Query(description="Only assignments in this state")] = None,
+    worker: Annotated[Key | None, Query(description="Only assignments of this worker")] = None,
+    cursor: Cursor = None,
+    limit: Limit = 100,
+) -> AssignmentsOut:
+    """See who holds what, and how earlier assignments ended: answered, expired, released or skipped."""
+    page = await read_assignments(
+        services.database, job_id, state=state, worker=worker, after=after_number(cursor), most=limit
+    )
+    following = None if page.next_after is None else cursor_of(page.next_after)
+    return AssignmentsOut(assignments=[_record_out(held) for held in page.held], next_cursor=following)
+
+
+async def _assignment_number(
+    assignment: Annotated[
+        str, Path(description="The assignment's id, from `next`", json_schema_extra={"example": "1"})
+    ],
+) -> int:
+    number = number_in(assignment)
+    if number is None:
+        raise AssignmentUnknown(f"The job has no assignment {shortened(assignment)}")
+    return number
+
+
+AssignmentNumber = Annotated[int, Depends(_assignment_number)]
+
+
+@router.post(
+    "/assignments/{assignment}/extend",
+    summary="Hold an assignment longer",
+    responses=documented(*_CHANGE_REFUSALS, body=True),
+)
+async def extend_assignment(
+    services: ServicesOf,
+    job_id: JobId,
+    number: AssignmentNumber,
+    body: Annotated[ExtendIn | None, Body()] = None,
+) -> AssignmentRecordOut:
+    """Call it while the worker is still busy with the item, so that the assignment does not expire."""
+    duration = timedelta(seconds=body.seconds) if body and body.seconds else None
+    return _record_out(await services.batcher.change(job_id, Extend(number, duration)))
+
+
+@router.post(
+    "/assignments/{assignment}/release",
+    summary="Give an assignment back",
+    responses=documented(*_CHANGE_REFUSALS),
+)
+async def release_assignment(services: ServicesOf, job_id: JobId, number: AssignmentNumber) -> AssignmentRecordOut:
+    """Use it when the worker leaves: the money returns at once, and anyone may get the item, this worker too."""
+    return _record_out(await services.batcher.change(job_id, Return(number, AssignmentState.RELEASED)))
+
+
+@router.post("/assignments/{assignment}/skip", summary="Skip an assignment", responses=documented(*_CHANGE_REFUSALS))
+async def skip_assignment(services: ServicesOf, job_id: JobId, number: AssignmentNumber) -> AssignmentRecordOut:
+    """Use it when the worker cannot answer this item: the money returns, and the worker does not get the item again."""
+    return _record_out(await services.batcher.change(job_id, Return(number, AssignmentState.SKIPPED)))
+
+
+def _assignment_fields(held: HeldAssignment) -> dict[str, Any]:
+    return {
+        "id": str(held.assignment.assignment_id),
+        "item": held.key,
+        "payload": held.payload,
+        "worker": held.assignment.worker,
+        "cost": held.assignment.cost,
+        "expires_at": held.assignment.expires_at,
+        "why": WhyOut(**held.assignment.why),
+    }
+
+
+def _record_out(held: HeldAssignment) -> AssignmentRecordOut:
+    return AssignmentRecordOut(**_assignment_fields(held), state=held.assignment.state)
+
+
+def _submitted(answer: AnswerIn, pointer: str) -> SubmittedAnswer:
+    return SubmittedAnswer(answer.label, answer.assignment, answer.item, answer.worker, pointer)
+
+
+def _answer_out(outcome: RecordedAnswer) -> AnswerOut:
+    return AnswerOut(
+        item=outcome.item,
+        worker=outcome.worker,
+        accepted=True,
+        duplicate=outcome.duplicate,
+        late=outcome.late,
+        counted=outcome.counted,
+        verdict=outcome.verdict.value,
+        label=outcome.label,
+        confidence=outcome.confidence,
+        reason=ReasonOut(code=outcome.reason.code, message=outcome.reason.message),
+    )

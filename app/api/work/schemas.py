@@ -1,0 +1,161 @@
+"""Requests for work, assignments and answers on the wire. Field names are a contract: other programs rely on them."""
+
+from datetime import datetime
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, Discriminator, Field, Tag, model_validator
+from pydantic_core import PydanticCustomError
+
+from app.api.http.common_schemas import AmountOut, AnyJson, FirstErrorOnly, Problem, ReasonOut, RequestBody
+from app.api.http.pagination import NextCursor
+from app.domain.assignment import AssignmentState
+from app.policy.core.text import Key
+
+MOST_ASSIGNMENTS = 100
+MOST_AVAILABLE = 200
+MOST_ANSWERS = 1000
+
+Verdict = Annotated[
+    Literal["continue", "stop", "give_up"],
+    Field(description="`continue`: the item needs more answers; `stop`: it has its label; `give_up`: it gets none"),
+]
+
+
+class NextIn(RequestBody):
+    """Who asks for work, and for how much."""
+
+    worker: Annotated[
+        Key | None,
+        Field(description="The worker who asks. Without a name, the same person may get an item twice"),
+    ] = None
+    workers: Annotated[
+        Annotated[list[Key], FirstErrorOnly()] | None,
+        Field(min_length=1, max_length=MOST_AVAILABLE, description="The workers who are available; the job chooses"),
+    ] = None
+    count: Annotated[
+        int, Field(ge=1, le=MOST_ASSIGNMENTS, description="How many live assignments the worker wants to hold")
+    ] = 1
+
+    @model_validator(mode="after")
+    def _names_one_or_several(self) -> "NextIn":
+        if self.worker is not None and self.workers is not None:
+            raise PydanticCustomError("one_or_several", "Must have `worker` or `workers`, not both")
+        return self
+
+
+class WhyOut(BaseModel):
+    """Why this item was chosen."""
+
+    code: Annotated[str, Field(description="A stable code, for programs")]
+    message: Annotated[str, Field(description="A sentence, for people")]
+    priority: Annotated[float, Field(description="What an answer on the item is worth")]
+
+
+class AssignmentOut(BaseModel):
+    """An item that a worker holds until `expires_at`, with its money reserved."""
+
+    id: Annotated[str, Field(description="Send it as `assignment` with the answer")]
+    item: Annotated[str, Field(description="The item's key")]
+    payload: Annotated[AnyJson, Field(description="What the worker needs to see, as it was sent with the item")]
+    worker: Annotated[str | None, Field(description="Who holds it; null if the worker has no name")]
+    cost: Annotated[AmountOut, Field(description="What the answer costs: the item's cost times the worker's price")]
+    expires_at: Annotated[datetime, Field(description="When it is offered to others, unless it is extended")]
+    why: Annotated[WhyOut, Field(description="Why this item was chosen")]
+
+
+class NextOut(BaseModel):
+    """The assignments that the worker holds now, or why there are none."""
+
+    status: Annotated[
+        Literal["continue", "wait", "stop"],
+        Field(
+            description="`continue`: work on the assignments; `wait`: ask again after `retry_after` seconds; `stop`: "
+            "nothing more will come for this caller"
+        ),
+    ]
+    reason: Annotated[ReasonOut, Field(description="Why")]
+    retry_after: Annotated[int | None, Field(description="Seconds to wait; null unless `status` is `wait`")]
+    assignments: Annotated[list[AssignmentOut], Field(description="Those held before first, then new ones")]
+
+
+class AssignmentRecordOut(AssignmentOut):
+    """An assignment and what became of it."""
+
+    state: Annotated[AssignmentState, Field(description="Whether it is live, or how it ended")]
+
+
+class AssignmentsOut(BaseModel):
+    """A page of assignments."""
+
+    assignments: Annotated[list[AssignmentRecordOut], Field(description="In the order in which they were made")]
+    next_cursor: NextCursor
+
+
+class ExtendIn(RequestBody):
+    """How much longer an assignment is held."""
+
+    seconds: Annotated[
+        int | None, Field(ge=1, le=30 * 24 * 3600, description="From now; null: the job's `lease_seconds`")
+    ] = None
+
+
+class AnswerIn(RequestBody):
+    """A worker's answer, under an assignment or for an item."""
+
+    assignment: Annotated[str | None, Field(max_length=64, description="The assignment's id, from `next`")] = None
+    item: Annotated[Key | None, Field(description="Without an assignment: the item's key")] = None
+    worker: Annotated[Key | None, Field(description="Without an assignment: who answers")] = None
+    label: Annotated[str, Field(max_length=200, description="One of the job's labels")]
+
+    @model_validator(mode="after")
+    def _says_which(self) -> "AnswerIn":
+        if self.assignment is None and (self.item is None or self.worker is None):
+            raise PydanticCustomError("which_item", "Must have `assignment`, or both `item` and `worker`")
+        return self
+
+
+class AnswersIn(RequestBody):
+    """Several answers in one request."""
+
+    answers: Annotated[
+        list[AnswerIn],
+        FirstErrorOnly(),
+        Field(min_length=1, max_length=MOST_ANSWERS, description="Each gets a result of its own, in this order"),
+    ]
+
+
+def _one_or_many(body: Any) -> str:  # noqa: ANN401  whatever was sent
+    return "many" if isinstance(body, dict) and "answers" in body else "one"
+
+
+OneOrManyAnswers = Annotated[
+    Annotated[AnswerIn, Tag("one")] | Annotated[AnswersIn, Tag("many")], Discriminator(_one_or_many)
+]
+
+
+class AnswerOut(BaseModel):
+    """What an answer led to."""
+
+    item: Annotated[str, Field(description="The item's key")]
+    worker: Annotated[str | None, Field(description="Who answered; null if the worker has no name")]
+    accepted: Annotated[Literal[True], Field(description="The answer is on record")]
+    duplicate: Annotated[bool, Field(description="The same answer was sent before; nothing is paid again")]
+    late: Annotated[bool, Field(description="The assignment had expired")]
+    counted: Annotated[bool, Field(description="The vote counts towards the item's label")]
+    verdict: Verdict
+    label: Annotated[str | None, Field(description="The item's label; null unless `verdict` is `stop`")]
+    confidence: Annotated[float, Field(ge=0, le=1, description="How likely the leading label is right")]
+    reason: Annotated[ReasonOut, Field(description="Why this verdict")]
+
+
+class AnswerRefused(BaseModel):
+    """Why one of several answers was not taken."""
+
+    accepted: Annotated[Literal[False], Field(description="The answer is not on record")]
+    error: Annotated[Problem, Field(description="Why, as for a single answer")]
+
+
+class AnswersOut(BaseModel):
+    """What several answers led to."""
+
+    results: Annotated[list[AnswerOut | AnswerRefused], Field(description="In the order of the answers")]

@@ -1,0 +1,1 @@
+"""Charts of plans, replays and experiments, as SVG or PNG."""

@@ -1,0 +1,1 @@
+"""The `suffice` command: serve, migrate, replay, simulate, experiments."""

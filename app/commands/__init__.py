@@ -1,1 +1,0 @@
-"""The lab from the command line: `suffice replay` and `suffice simulate`."""

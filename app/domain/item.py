@@ -1,0 +1,98 @@
+"""Items: what is labeled, and what has been decided about it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from enum import StrEnum
+from typing import Any, Protocol
+
+from app.policy.core.decision import Decision, Reason
+
+
+class ItemState(StrEnum):
+    """Whether an item takes more answers."""
+
+    OPEN = "open"
+    RESOLVED = "resolved"
+    GIVEN_UP = "given_up"
+
+
+STATE_AFTER = {
+    Decision.CONTINUE: ItemState.OPEN,
+    Decision.STOP: ItemState.RESOLVED,
+    Decision.GIVE_UP: ItemState.GIVEN_UP,
+}
+DECISION_OF = {state: decision for decision, state in STATE_AFTER.items()}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ItemContent:
+    """What the requester said about an item; classes are positions in the job's labels."""
+
+    payload: Any
+    cost: Decimal
+    gold: int | None
+    prior: Sequence[float] | None
+    features: Sequence[float] | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ItemDecision:
+    """What is stored about an item after its answers so far: its votes, and what was decided from them.
+
+    The engine's `Verdict` is the part of it that can be said in words: decision, label and reason.
+    """
+
+    state: ItemState
+    votes: Sequence[int]
+    model_state: Sequence[float]
+    tier: int  # items of a lower tier are asked first ...
+    priority: float  # ... and within a tier those of higher priority
+    max_open_assignments: int
+    label: int | None
+    confidence: float
+    progress: float
+    reason: Reason
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Item:
+    """An item with its payload and its decision."""
+
+    item_id: int
+    key: str
+    tie_break: int
+    payload: Any
+    cost: Decimal
+    gold: int | None
+    promoted: bool
+    prior: Sequence[float] | None
+    open_assignments: int
+    scored: int = 0  # the last answer that was compared with a label
+    decision: ItemDecision
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ItemRow:
+    """What judging needs of an item: without its key and payload, which may be large."""
+
+    item_id: int
+    cost: Decimal
+    gold: int | None
+    promoted: bool
+    prior: Sequence[float] | None
+    open_assignments: int
+    decision: ItemDecision
+
+
+class HasDecision(Protocol):
+    """An item, or the part of it that judging needs."""
+
+    @property
+    def item_id(self) -> int: ...
+
+    @property
+    def open_assignments(self) -> int: ...
+
+    @property
+    def decision(self) -> ItemDecision: ...

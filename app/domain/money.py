@@ -1,0 +1,20 @@
+"""Money is exact: amounts are decimals, and no sum or product is ever rounded."""
+
+import decimal
+
+# A cost times a price may have 36 digits, and sums have more.
+decimal.DefaultContext.prec = 100
+decimal.setcontext(decimal.Context(prec=100))
+
+
+def amount_text(amount: decimal.Decimal) -> str:
+    """An amount as people write it: whole, with cents, or with three digits where it is less than one.
+
+    >>> [amount_text(decimal.Decimal(text)) for text in ("2.00", "1234.5", "306.6612", "0.00125", "0")]
+    ['2', '1,234.50', '306.66', '0.00125', '0']
+    """
+    if amount == amount.to_integral_value():
+        return f"{amount.to_integral_value():,f}"
+    if abs(amount) >= 1:
+        return f"{amount:,.2f}"
+    return f"{amount:.3g}" if abs(amount) >= decimal.Decimal("0.0001") else f"{amount:.2e}"

@@ -1,0 +1,35 @@
+"""Requests for work, and what the service answers to them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from app.domain.assignment import HeldAssignment
+from app.policy.core.decision import Reason
+
+
+@dataclass(frozen=True, slots=True)
+class WorkRequest:
+    """A worker, perhaps unnamed, who wants to hold `count` assignments; or several workers who want to together."""
+
+    worker: str | None
+    count: int
+    workers: tuple[str, ...] | None = None  # one of them is chosen for each assignment
+    ignore_held: bool = False  # assignments that these workers hold do not count towards `count`
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The workers whom the request names."""
+        if self.workers is not None:
+            return self.workers
+        return () if self.worker is None else (self.worker,)
+
+
+@dataclass(frozen=True, slots=True)
+class NextWork:
+    """What a worker should do: these assignments, or wait, or stop."""
+
+    status: Literal["continue", "wait", "stop"]
+    reason: Reason
+    held: Sequence[HeldAssignment] = ()
+    retry_after: int | None = None  # seconds

@@ -1,0 +1,89 @@
+"""Workers: what they charge, what their answers have shown, and whether they get work."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from enum import StrEnum
+from typing import Any
+
+
+class WorkerStatus(StrEnum):
+    ACTIVE = "active"
+    LOW_INFORMATION = "low-information"
+    BLOCKED = "blocked"
+
+
+@dataclass(frozen=True, slots=True)
+class Worker:
+    """A worker of a job. The price of an unregistered worker is 1: an answer costs what the item costs."""
+
+    skill: Sequence[float] | None = None
+    price: Decimal = Decimal(1)
+    block: Mapping[str, Any] | None = None  # why, on what evidence, since when; None: not blocked
+    scored_answers: int = 0
+    agreed_answers: int = 0
+    gold_asked: int = 0
+    carried: Sequence[float] | None = None  # the skill that was brought from another job
+    low_information: Mapping[str, Any] | None = None  # why the last refit gives the worker no new work, and since when
+
+    @property
+    def gets_work(self) -> bool:
+        """Whether there may be new work for this worker."""
+        return self.block is None and self.low_information is None
+
+
+UNKNOWN_WORKER = Worker()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Registration:
+    """What a requester says of a worker; what is None stays as it is."""
+
+    worker: str
+    price: Decimal | None = None
+    tier: str | None = None
+    skill: Sequence[float] | None = None  # that of the tier
+
+
+class WorkerSortKey(StrEnum):
+    NAME = "name"
+    SKILL = "skill"
+    ANSWERS = "answers"
+    AGREEMENT = "agreement"
+    SECONDS = "seconds"
+    PRICE = "price"
+    COPYING_PROBABILITY = "copying_probability"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkerRecord:
+    """All that is known of a worker."""
+
+    worker: str
+    skill: Sequence[float] | None
+    price: Decimal
+    registered: bool
+    tier: str | None
+    answers: int
+    scored_answers: int
+    agreed_answers: int
+    gold_asked: int
+    gold_right: int
+    median_seconds: float | None
+    status: WorkerStatus
+    block: Mapping[str, Any] | None
+    low_information: Mapping[str, Any] | None
+    recount: bool
+    copying_probability: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerOrder:
+    """How workers are sorted. Equal values are sorted by name; missing values come last in both directions."""
+
+    key: WorkerSortKey = WorkerSortKey.NAME
+    descending: bool = False
+
+
+SortValue = float | int | Decimal
+WorkerPosition = tuple[SortValue | None, str]  # where a worker is in a sorted list: the value sorted by, and the name

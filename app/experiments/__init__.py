@@ -1,0 +1,172 @@
+"""Figures and tables of the papers, repeated with our engine: modules are named by paper and figure."""
+
+from app.experiments import (
+    cost_sensitive_figures,
+    cost_sensitive_table_2,
+    cost_sensitive_table_3,
+    crowdbudget_figures,
+    how_many_workers_figure_6,
+    how_many_workers_figure_8,
+    how_many_workers_figures_3_4,
+    optimistic_kg_figures,
+    requallo_figure_3,
+    requallo_figures,
+)
+from app.experiments.experiment import Experiment
+
+_GAO = (
+    "Gao, Liu, Ooi, Wang, Chen: An Online Cost Sensitive Decision-Making Method in Crowdsourcing Systems, SIGMOD 2013"
+)
+_TRAN_THANH = (
+    "Tran-Thanh, Venanzi, Rogers, Jennings: Efficient Budget Allocation with Accuracy Guarantees for Crowdsourcing "
+    "Classification Tasks, AAMAS 2013"
+)
+
+_LI = "Li, Ma, Gao, Su, Quinn: Crowdsourcing High Quality Labels with a Tight Budget, WSDM 2016"
+_ABRAHAM = (
+    "Abraham, Alonso, Kandylas, Patel, Shelford, Slivkins: How Many Workers to Ask? Adaptive Exploration for "
+    "Collecting High Quality Labels, SIGIR 2016"
+)
+
+_CHEN = (
+    "Chen, Lin, Zhou: Optimistic Knowledge Gradient Policy for Optimal Budget Allocation in Crowdsourcing, ICML 2013"
+)
+
+EXPERIMENTS = (
+    Experiment(
+        "requallo-figure-1",
+        "items with three labels, and how right they are, by budget: two Requallo policies and four others",
+        _LI,
+        requallo_figures.figure_1,
+        needs=("rte",),
+        seeds=10,
+        quick_seeds=2,
+    ),
+    Experiment(
+        "requallo-table-3",
+        "what six requirements cost until all items are done, and how right they are then",
+        _LI,
+        requallo_figures.table_3,
+        needs=("millionaire",),
+        seeds=20,
+        quick_seeds=2,
+    ),
+    Experiment(
+        "requallo-figure-3",
+        "how well a classifier does that is trained on the labels that each policy bought",
+        _LI,
+        requallo_figure_3.figure_3,
+        needs=("splice",),
+        seeds=10,
+        quick_seeds=2,
+    ),
+    Experiment(
+        "how-many-workers-figure-3",
+        "stopping at a lead against a fixed number of labels, simulated",
+        _ABRAHAM,
+        how_many_workers_figures_3_4.figure_3,
+        seeds=2,
+    ),
+    Experiment(
+        "how-many-workers-figure-4",
+        "stopping at a lead against a fixed number of labels, recorded answers",
+        _ABRAHAM,
+        how_many_workers_figures_3_4.figure_4,
+        needs=("rte",),
+        seeds=100,
+        quick_seeds=5,
+    ),
+    Experiment(
+        "how-many-workers-figure-6",
+        "votes that weigh by the tier of their worker",
+        _ABRAHAM,
+        how_many_workers_figure_6.figure_6,
+    ),
+    Experiment(
+        "how-many-workers-figure-8",
+        "asking the workers with the best record against random ones",
+        _ABRAHAM,
+        how_many_workers_figure_8.figure_8,
+    ),
+    Experiment(
+        "opt-kg-figure-2",
+        "accuracy by budget, simulated: Opt-KG, Gittins, KG and chance; chosen and random pairs of item and worker",
+        _CHEN,
+        optimistic_kg_figures.figure_2,
+        seeds=20,
+        quick_seeds=2,
+    ),
+    Experiment(
+        "opt-kg-figure-3",
+        "the same on recorded answers",
+        _CHEN,
+        optimistic_kg_figures.figure_3,
+        needs=("rte",),
+        seeds=5,
+    ),
+    Experiment(
+        "cost-sensitive-table-2",
+        "what votes tell of one answer and of the result, under two priors and two fixed accuracies",
+        _GAO,
+        cost_sensitive_table_2.table_2,
+    ),
+    Experiment(
+        "cost-sensitive-table-3",
+        "how many answers find their question still open, by the size of a HIT: dispatched and at random",
+        _GAO,
+        cost_sensitive_table_3.table_3,
+        seeds=10,
+    ),
+    Experiment(
+        "cost-sensitive-figure-5",
+        "workers for an accuracy, and accuracy from so many workers (Figure 6): four algorithms",
+        _GAO,
+        cost_sensitive_figures.figure_5,
+        also=("cost-sensitive-figure-6",),
+    ),
+    Experiment(
+        "cost-sensitive-figure-11",
+        "what they obtain where questions are harder than they believe",
+        _GAO,
+        cost_sensitive_figures.figure_11,
+    ),
+    Experiment(
+        "cost-sensitive-figure-12",
+        "workers needed where difficulty varies more, or is another on average (Figure 13), than believed",
+        _GAO,
+        cost_sensitive_figures.figure_12,
+        also=("cost-sensitive-figure-13",),
+    ),
+    Experiment(
+        "cost-sensitive-figure-14",
+        "how long it takes to make a strategy",
+        _GAO,
+        cost_sensitive_figures.figure_14,
+    ),
+    Experiment(
+        "crowdbudget-figure-1",
+        "the two bounds on the error per task, as printed and mended, beside the error itself",
+        _TRAN_THANH,
+        crowdbudget_figures.figure_1,
+        seeds=20,
+        quick_seeds=2,
+    ),
+    Experiment(
+        "crowdbudget-figure-2",
+        "the error of three ways to split a budget over 700 tasks of four prices",
+        _TRAN_THANH,
+        crowdbudget_figures.figure_2,
+        seeds=10,
+        quick_seeds=2,
+    ),
+    Experiment(
+        "crowdbudget-figure-3",
+        "the same over 100 tasks, by their difficulty",
+        _TRAN_THANH,
+        crowdbudget_figures.figure_3,
+        seeds=10,
+        quick_seeds=2,
+    ),
+)
+
+BY_NAME = {name: experiment for experiment in EXPERIMENTS for name in (experiment.name, *experiment.also)}

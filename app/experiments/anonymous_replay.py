@@ -1,0 +1,74 @@
+"""Replay anonymous answers, several runs at once: for a budget, or until items are closed."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from app.policy.core.belief import NOBODY, Array, IntArray, ItemContext, State
+from app.policy.engine import Engine
+from app.policy.job_policy import JobPolicy
+from app.simulation.memory_job import MemoryJob
+
+NO_ANSWER = -1
+
+
+def votes_at_budgets(policy: JobPolicy, answers: IntArray, budgets: Sequence[int], rng: np.random.Generator) -> Array:
+    """The votes of all items after each number of labels per run, shape (budgets, runs, items, classes).
+
+    `answers[r, i, k]` is the k-th answer on item i in run r; -1: no answer is left. Workers are not identified, as in
+    the papers' anonymous settings, so worker k of an item is the one who answers k-th. The open item of the highest
+    priority is asked, and equal ones are drawn at random. All runs are items of one job, so that the arithmetic of a
+    step is done once for all of them. A run ends when nothing is left to ask.
+    """
+    runs, items, depth = answers.shape
+    ready_answers = answers.reshape(runs * items, depth)
+    job = MemoryJob(Engine(policy), ItemContext.plain(runs * items), workers=depth)
+    asked = np.zeros(runs * items, dtype=np.int64)
+    ready = (ready_answers != NO_ANSWER).sum(axis=1)
+    first_of_run = np.arange(runs) * items
+    found = []
+    for step in range(max(budgets) + 1):
+        if step in budgets:
+            found.append(job.state(np.arange(runs * items)).votes.reshape(runs, items, -1))
+        value = np.where(job.open & (asked < ready), job.priority, -np.inf).reshape(runs, items)
+        highest = value.max(axis=1, keepdims=True)
+        draws = np.where(value == highest, rng.random(value.shape), -1.0)
+        item = (draws.argmax(axis=1) + first_of_run)[np.isfinite(highest[:, 0])]
+        if len(item):
+            job.take(item, asked[item], ready_answers[item, asked[item]])
+            asked[item] += 1
+    return np.array(found)
+
+
+def replay_until_closed(engine: Engine, answers: IntArray) -> tuple[Array, IntArray]:
+    """Ask about all items side by side until each is closed; returns votes, and labels or -1, shape (items,).
+
+    `answers[i, k]` is the k-th answer on item i; -1: there is none. Items do not affect each other, so the order of
+    asking does not matter. For worker models that keep nothing but votes.
+    """
+    items, depth = answers.shape
+    context = ItemContext.plain(items, seed=engine.policy.seed)
+    start, skill = engine.initial(context), engine.newcomer()
+    votes, label = start.votes.copy(), np.full(items, NOBODY)
+    going = np.arange(items)
+    for turn in range(depth):
+        going = going[answers[going, turn] != NO_ANSWER]
+        if not len(going):
+            break
+        before = State(votes[going], start.model_state[going])
+        after, _ = engine.learn(before, context.rows(going), np.tile(skill, (len(going), 1)), answers[going, turn])
+        judgement = engine.judge(after, context.rows(going))
+        votes[going], label[going] = after.votes, judgement.winner
+        going = going[~judgement.closed]
+    return votes, label
+
+
+def share_right(votes: Array, truth: IntArray) -> Array:
+    """1 where the majority is right, 1/2 at a tie of two classes, 0 where it is wrong; shape of votes but the last.
+
+    >>> share_right(np.array([[3.0, 1.0], [1.0, 1.0], [0.0, 2.0]]), np.array([0, 0, 0])).tolist()
+    [1.0, 0.5, 0.0]
+    """
+    top = votes == votes.max(axis=-1, keepdims=True)
+    right = np.take_along_axis(top, np.broadcast_to(truth, votes.shape[:-1])[..., None], axis=-1)[..., 0]
+    return np.asarray(right / top.sum(axis=-1))

@@ -1,1 +1,0 @@
-"""Pictures for people who would rather look than read: what was found goes in, SVG or PNG comes out."""

@@ -1,0 +1,23 @@
+"""How certain each possible next answer would make us."""
+
+import numpy as np
+
+from app.policy.core.arrays import Array
+from app.policy.core.lookahead import Lookahead
+
+
+def certainty_gains(lookahead: Lookahead) -> Array:
+    """R_c = h(P after the answer c) - h(P now), shape (items, classes) (Chen et al., ICML 2013, Eq. 9 and 10).
+
+    h(P) is the probability of the most likely class: `Belief.certainty`.
+
+    >>> from app.policy.core.belief import ItemContext, State
+    >>> from app.policy.worker_models import Anonymous
+    >>> state = State(np.array([[1.0, 0.0]]), np.empty((1, 0)))  # Beta(2, 1): 3/4, then 7/8 or 1/2
+    >>> certainty_gains(Lookahead.of(Anonymous(), state, ItemContext.plain(1))).tolist()
+    [[0.125, -0.25]]
+    """
+    gains = np.empty_like(lookahead.state.votes)
+    for c, answers in lookahead.different_answers():
+        gains[:, answers] = (lookahead.after_all(c).now.certainty - lookahead.now.certainty)[:, None]
+    return gains

@@ -1,0 +1,1 @@
+"""What all policies build on: states, beliefs, lookaheads, ballots, decisions."""

@@ -1,0 +1,191 @@
+"""The part of a job that decides: its labels, its policies and its limits. Its fields are the API's schema."""
+
+from typing import Annotated
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator
+from pydantic_core import InitErrorDetails, PydanticCustomError
+
+from app.policy.aggregation import AnyAggregation, ByModel
+from app.policy.allocation import AnyAllocation, Information
+from app.policy.core.policy import Uses, lazy, without_doctests
+from app.policy.core.text import Label
+from app.policy.quality.gold import AutoGold, Gold
+from app.policy.quality.refit_schedule import Refit
+from app.policy.quality.spammers import Spammers
+from app.policy.requirements import AllOf, AnyRequirement, Count, Posterior, Requirement
+from app.policy.requirements.combination import Combination
+from app.policy.worker_choice import AnyWorkerChoice, Pull
+from app.policy.worker_models import AnyWorkerModel, Auto
+
+_DEEPEST = 4
+_MOST_MEMBERS = 16
+
+
+def _all_different(labels: tuple[str, ...]) -> tuple[str, ...]:
+    seen: set[str] = set()
+    for label in labels:
+        if label in seen:
+            raise PydanticCustomError(
+                "labels_repeated", "Labels must differ from each other; {label} is given twice", {"label": repr(label)}
+            )
+        seen.add(label)
+    return labels
+
+
+def _extent(requirement: Requirement) -> tuple[int, int]:
+    """How deep a requirement is nested, and how many requirements it consists of."""
+    if not isinstance(requirement, Combination):
+        return 1, 1
+    depths, members = zip(*(_extent(member) for member in requirement.of), strict=True)
+    return 1 + max(depths), sum(members)
+
+
+class JobPolicy(BaseModel):
+    """How a job decides which item is next, whom to ask, and when an item's label is good enough."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", ignored_types=(lazy,), json_schema_extra=without_doctests)
+
+    labels: Annotated[
+        tuple[Label, ...],
+        Field(
+            min_length=2,
+            max_length=1000,
+            description="The labels that workers choose from",
+            json_schema_extra={"uniqueItems": True},
+        ),
+        AfterValidator(_all_different),
+    ]
+    requirement: Annotated[AnyRequirement, Field(description="When an item's label is good enough")] = Posterior()
+    allocation: Annotated[AnyAllocation, Field(description="Which item to ask about next")] = Information()
+    worker_model: Annotated[AnyWorkerModel, Field(description="How much a worker's answer counts")] = Auto()
+    aggregation: Annotated[AnyAggregation, Field(description="How answers become the final label")] = ByModel()
+    min_labels: Annotated[int, Field(ge=1, le=10_000, description="The fewest labels that every item gets")] = 1
+    max_labels: Annotated[
+        int | None, Field(ge=1, le=10_000, description="Give an item up after this many labels; null: no limit")
+    ] = None
+    max_votes_per_label: Annotated[
+        int | None,
+        Field(
+            ge=1,
+            le=10_000,
+            description="Give an item up once one label has this many votes; null: no limit",
+        ),
+    ] = 14
+    worker_choice: Annotated[
+        AnyWorkerChoice, Field(description="Which worker to ask, where the platform does not name one")
+    ] = Pull()
+    max_assignments_per_worker: Annotated[
+        int, Field(ge=1, le=100, description="How many assignments a worker whom the job has chosen may hold at once")
+    ] = 3
+    refit: Annotated[
+        Refit | None,
+        Field(description="How often worker skills are estimated again from all answers; null: only on request"),
+    ] = Refit()
+    spammers: Annotated[
+        Spammers | None, Field(description="Block workers whose answers look like guesses; null: block no one")
+    ] = None
+    gold: Annotated[Gold, Field(description="How often workers get an item whose true label is known")] = Gold()
+    auto_gold: Annotated[
+        AutoGold | None, Field(description="Use items that the crowd is very sure of as gold; null: no")
+    ] = None
+    seed: Annotated[
+        int, Field(ge=0, lt=2**63, description="Fixes all random choices, e.g. between items of equal priority")
+    ] = 0
+
+    @field_validator("requirement")
+    @classmethod
+    def _not_too_complex(cls, requirement: AnyRequirement) -> AnyRequirement:
+        depth, members = _extent(requirement)
+        if depth > _DEEPEST or members > _MOST_MEMBERS:
+            raise PydanticCustomError(
+                "too_complex",
+                "Requirements may be nested {deepest} levels deep and combine {most} requirements at most",
+                {"deepest": _DEEPEST, "most": _MOST_MEMBERS},
+            )
+        return requirement
+
+    @field_validator("worker_model")
+    @classmethod
+    def _takes_so_many_labels(cls, model: AnyWorkerModel, info: ValidationInfo) -> AnyWorkerModel:
+        labels = len(info.data.get("labels", ()))
+        if labels > model.most_labels:
+            raise PydanticCustomError(
+                "too_many_labels",
+                "{kind} takes at most {most} labels, not {labels}; one-coin takes any number",
+                {"kind": model.kind, "most": model.most_labels, "labels": labels},
+            )
+        return model
+
+    @field_validator("max_labels")
+    @classmethod
+    def _at_least_the_minimum(cls, limit: int | None, info: ValidationInfo) -> int | None:
+        least = info.data.get("min_labels")
+        if limit is not None and least is not None and limit < least:
+            raise PydanticCustomError("limits_disagree", "Must be at least min_labels ({least})", {"least": least})
+        return limit
+
+    @property
+    def effective_requirement(self) -> Requirement:
+        """The requirement together with the minimum number of labels."""
+        if self.min_labels == 1:
+            return self.requirement
+        return AllOf(of=(self.requirement, Count(labels=self.min_labels)))
+
+    @property
+    def uses(self) -> Uses:
+        """What the job's decisions depend on besides an item's votes, its prior and what the worker model keeps."""
+        trial = Uses.NUMBER if self.worker_choice.has_trial else Uses.NOTHING  # the items on trial are drawn by number
+        return self.allocation.uses | self.requirement.uses | trial
+
+    @property
+    def by_votes_alone(self) -> bool:
+        """Whether items with equal votes, cost and prior get equal decisions, if the worker model keeps votes only."""
+        return self.uses.only_votes
+
+    @property
+    def first_refit(self) -> int | None:
+        """After how many answers a new job is first refitted; None: never by itself."""
+        fits = self.worker_model.fits_skills
+        return self.refit.next_at(0) if fits and self.refit is not None else None
+
+
+def check_limits(policy: JobPolicy) -> None:
+    """Refuse a limit that no item can meet: it would buy labels and give every item up.
+
+    Call it once when a policy arrives from outside; stored policies need no second check. It raises pydantic's
+    ValidationError with an error of type `no_room` for `max_labels`, `max_votes_per_label` or both, whose context holds
+    `limit` and `fewest`, the number of labels that an item needs on which all workers agree.
+
+    >>> check_limits(JobPolicy(labels=("a", "b"), requirement={"kind": "count", "labels": 5}, max_labels=4))
+    Traceback (most recent call last):
+    pydantic_core._pydantic_core.ValidationError: 1 validation error for JobPolicy
+    max_labels
+      No item can be finished with 4 labels; this requirement needs at least 5... [type=no_room, ...]
+    """
+    fewest = max(fewest_labels(policy), policy.min_labels)
+    limits = {"max_labels": policy.max_labels, "max_votes_per_label": policy.max_votes_per_label}
+    errors = [
+        InitErrorDetails(type=_no_room(limit, fewest), loc=(field,), input=limit)
+        for field, limit in limits.items()
+        if limit is not None and limit < fewest
+    ]
+    if errors:
+        raise ValidationError.from_exception_data("JobPolicy", errors)
+
+
+def fewest_labels(policy: JobPolicy) -> int:
+    """How many labels an item needs on which all workers agree; 0 where its cost or chance decides.
+
+    >>> fewest_labels(JobPolicy(labels=tuple(map(str, range(1000))), worker_model={"kind": "one-coin"}))
+    14
+    """
+    return policy.requirement.fewest_labels(policy.worker_model, len(policy.labels))
+
+
+def _no_room(limit: int, fewest: int) -> PydanticCustomError:
+    return PydanticCustomError(
+        "no_room",
+        "No item can be finished with {limit} labels; this requirement needs at least {fewest}. "
+        "Raise the limit to {fewest} or more, or set it to null for no limit",
+        {"limit": limit, "fewest": fewest},
+    )

@@ -1,0 +1,62 @@
+"""Fit all answers of a job: choose the stage of the worker model, then fit every worker and item under it."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from app.policy.core.arrays import Array, Mask
+from app.policy.core.ballots import Ballots
+from app.policy.core.belief import ItemContext, State
+from app.policy.worker_models.base import Refitted, WorkerModel
+from app.policy.worker_models.inference.answer_replay import widened
+from app.policy.worker_models.stages import StageChoice
+
+
+@dataclass(frozen=True)
+class FittedCrowd:
+    """The workers of a fit; row w of every array is worker w."""
+
+    skill: Array  # (workers, parameters) as known before the fit
+    prior: Array  # (workers, parameters) what each is credited with before any answer of this job
+
+
+@dataclass(frozen=True)
+class Fit:
+    """The result of a fit: the stage that acts from now on, and all items and workers under it."""
+
+    stage: int
+    choice: StageChoice | None  # None: the model has one stage
+    refitted: Refitted
+
+
+def fit(model: WorkerModel, stage: int, ballots: Ballots, context: ItemContext, crowd: FittedCrowd) -> Fit:
+    """Choose the stage by the job's own answers, then fit them all under it.
+
+    Items with neither an answer nor gold take no part, so that a fit costs what its answers cost; they get their state
+    before any answer. Workers without a remaining answer, because their votes were removed, keep their skill.
+
+    >>> from app.policy.worker_models import OneCoin
+    >>> ballots = Ballots.of(*np.divmod(np.arange(9), 3), [0, 0, 0, 1, 1, 1, 0, 0, 1], items=4)
+    >>> known = np.tile([4.0, 1.0], (3, 1))
+    >>> found = fit(OneCoin(), 0, ballots, ItemContext.plain(4), FittedCrowd(known, known))
+    >>> found.stage, found.refitted.state.votes.tolist()
+    (0, [[3.0, 0.0], [0.0, 3.0], [2.0, 1.0], [0.0, 0.0]])
+    """
+    stages = model.stages(ballots.classes)
+    informed = ballots.informed | context.known
+    some_ballots, some_context = ballots.on(informed), context.rows(np.flatnonzero(informed))
+    choice = stages.choose(some_ballots, some_context, crowd.prior, stage)
+    chosen = stage if choice is None else choice.stage
+    skill, prior = (stages.convert(each, stage, chosen) for each in (crowd.skill, crowd.prior))
+    refitted = stages.refit(chosen, some_ballots, some_context, skill, prior)
+    start = stages.model(chosen).start(context, ballots.classes)
+    state = _among(start, refitted.state, informed)
+    skill = np.where(ballots.heard[:, None], refitted.skill, skill)
+    return Fit(chosen, choice, replace(refitted, state=state, skill=skill))
+
+
+def _among(every: State, some: State, which: Mask) -> State:
+    """The state of every item, with that of `some` for the items of the mask."""
+    votes, model_state = every.votes.copy(), np.array(widened(every.model_state, some.model_state.shape[1]))
+    votes[which], model_state[which] = some.votes, some.model_state
+    return State(votes, model_state)

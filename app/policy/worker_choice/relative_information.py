@@ -1,0 +1,38 @@
+"""How much a worker's answers say for their price, compared with the other answers of the job."""
+
+import numpy as np
+
+from app.policy.core.arrays import Array, IntArray
+from app.policy.core.decision import Reason
+
+MIN_PRICE = 1e-9  # a free answer is taken to cost this much, so that value per cost is finite
+
+
+def relative_information(optimistic: Array, expected: Array, price: Array, answers: Array | IntArray) -> Array:
+    """Information per cost of one more answer of each worker, relative to the job's average; shape (*, workers).
+
+        (optimistic_w / price_w) / (sum over v of n_v expected_v / sum over v of n_v price_v),    n_v = answers of v.
+
+    `expected` is the information that an answer gives about a fresh item, `optimistic` the same with the benefit of the
+    doubt. Where no answer has any information all workers are worth 1.
+
+    >>> half = np.array([0.3, 0.1])
+    >>> relative_information(half, half, np.array([1.0, 0.5]), np.array([10, 10])).round(6).tolist()
+    [1.125, 0.75]
+    """
+    paid = np.maximum(price, MIN_PRICE)
+    gained, spent = ((answers * each).sum(axis=-1, keepdims=True) for each in (expected, paid))
+    found = np.divide(optimistic / paid * spent, gained, out=np.ones_like(optimistic), where=gained > 0)
+    return np.asarray(found)
+
+
+def low_information_reason(information: float, answers: int) -> Reason:
+    """Why a worker with this `relative_information` after so many answers gets no new work.
+
+    >>> print(low_information_reason(0.013, 57).message)
+    After 57 answers, another answer of this worker gives at most 1.3 % of the job's average information per cost, \
+so the job asks others first
+    """
+    share = f"at most {100 * information:.2g} % of the job's average information per cost"
+    message = f"After {answers:,} answers, another answer of this worker gives {share}, so the job asks others first"
+    return Reason("low-information", message)

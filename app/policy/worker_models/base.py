@@ -1,0 +1,130 @@
+"""The interface of every worker model: what an answer says about its item, and about its worker."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Annotated, ClassVar
+
+import numpy as np
+from pydantic import Field
+
+from app.policy.core.arrays import Array, Index, Mask
+from app.policy.core.ballots import Ballots
+from app.policy.core.belief import Belief, ItemContext, State
+from app.policy.core.policy import Policy
+from app.policy.worker_models.inference.answer_replay import replayed
+from app.policy.worker_models.stages import Stages
+
+PseudoAnswers = Annotated[float, Field(gt=0, le=10_000)]
+SkillPrior = Annotated[
+    tuple[PseudoAnswers, PseudoAnswers],
+    Field(description="Right and wrong answers that a new worker is credited with; [4, 1] expects an accuracy of 80 %"),
+]
+
+# P(class), shape (*, items, classes), after votes[*, i] more answers with class c on item i
+PosteriorAfter = Callable[[int, Array], Array]
+
+
+@dataclass(frozen=True)
+class Refitted:
+    """What all answers together say about items and workers; the next answer is learned from there."""
+
+    state: State
+    skill: Array  # (workers, parameters)
+    iterations: int
+    converged: bool
+    copying_probability: Array | None = None  # (workers,) how likely each copies a source; NaN without answers
+
+
+class WorkerModel(Policy, ABC):
+    """What a worker's answer says. Skills are rows of numbers, one row per worker.
+
+    A new model writes `read`, `chances` and `learn`, and `newcomer` and `start` where it keeps anything beside the
+    votes. Two bases need less: `CountedVotes` for models that count votes has all of them, and `TrueClassModel`, for
+    models that keep the probability of each class, needs `likelihood` alone. All other methods have defaults that are
+    right for every model, if sometimes slower than what a model could do itself.
+    """
+
+    most_labels: ClassVar[int] = 1000  # more would take too much time or memory
+    treats_labels_alike: ClassVar[bool] = False  # labels without votes differ in name only; True saves time with many
+
+    def newcomer(self, classes: int) -> Array:  # noqa: ARG002  nothing is kept of workers
+        """The skill of a worker who has not answered yet, shape (parameters,); empty if all workers are alike."""
+        return np.empty(0)
+
+    def start(self, context: ItemContext, classes: int) -> State:
+        """The state before any answer, one row per item of `context`."""
+        items = len(context.cost)
+        return State(np.zeros((items, classes)), np.empty((items, 0)))
+
+    @abstractmethod
+    def read(self, state: State, context: ItemContext) -> Belief:
+        """The belief about each item that follows from its state."""
+
+    @abstractmethod
+    def chances(self, belief: Belief, skill: Array) -> Array:
+        """P(answer = c) of the worker with skill[i], shape (items, parameters), on item i; rows sum to 1."""
+
+    @abstractmethod
+    def learn(self, state: State, context: ItemContext, skill: Array, label: Index) -> tuple[State, Array]:
+        """State and skill after the worker with skill[i] has answered item i with label[i]; both are new arrays."""
+
+    def after_answer(self, state: State, context: ItemContext, skill: Array, label: Index) -> State:
+        """The state of `learn` alone: for looking ahead, where the new skill is not needed."""
+        return self.learn(state, context, skill, label)[0]
+
+    def posterior_after(self, state: State, skill: Array) -> PosteriorAfter | None:  # noqa: ARG002  answer by answer
+        """A function that gives P(class) after any number of equal answers at once; None: only answer by answer."""
+        return None
+
+    def score(self, skill: Array, agreed: Mask) -> Array:  # noqa: ARG002  most models learn at the answer
+        """The skill once an item is finished: worker i answered it, and agreed[i] with its final label.
+
+        Only for models that judge workers by finished items; the others have learned when the answer came.
+        """
+        return skill
+
+    def accuracy(self, skill: Array) -> Array:
+        """How often a worker of this skill is right, shape (workers,); 1 if all workers are alike."""
+        return np.ones(len(skill))
+
+    def interval(self, skill: Array) -> Array:
+        """The 95 % interval of that accuracy, shape (workers, 2); NaN where the model does not know."""
+        return np.full((len(skill), 2), np.nan)
+
+    def optimistic(self, skill: Array, bonus: float) -> Array:  # noqa: ARG002  most keep no distribution
+        """The skill with an accuracy higher by bonus / sqrt(n), n the answers behind the skill, and below 1.
+
+        The evidence n stays the same. A bonus below 0 gives the pessimistic skill. Unchanged where the model keeps no
+        distribution of skill.
+        """
+        return skill
+
+    def refit(self, ballots: Ballots, context: ItemContext, skill: Array, prior: Array) -> Refitted:  # noqa: ARG002  see below
+        """State and skill from all answers of a job at once, replacing what was learned answer by answer.
+
+        `context` has a row per item; `skill` is the present skill of the workers, `prior` what each is credited with
+        before any answer of this job, both (workers, parameters). By default skills stay and the answers are replayed
+        with them. A model that estimates skills uses the answers and the prior alone, so that the same answers give the
+        same result whatever was believed before.
+        """
+        return Refitted(replayed(self, ballots, context, skill), skill, iterations=1, converged=True)
+
+    def stages(self, classes: int) -> Stages:  # noqa: ARG002  one stage
+        """The models that this one may become as answers come in. Only `auto` has more than itself."""
+        return Stages((self.kind,), (self,))
+
+    @property
+    def fits_skills(self) -> bool:
+        """Whether the model estimates skills in a `refit` of its own, so that refits pay as answers come in."""
+        return type(self).refit is not WorkerModel.refit
+
+    @property
+    def scores_finished_items(self) -> bool:
+        """Whether the model judges workers by finished items, with a `score` of its own."""
+        return type(self).score is not WorkerModel.score
+
+
+def with_gold(context: ItemContext, ballots: Ballots) -> ItemContext:
+    """The context with the known classes of the ballots, if it has none of its own."""
+    return context if context.gold is not None or ballots.gold is None else replace(context, gold=ballots.gold)

@@ -1,0 +1,79 @@
+"""One confusion matrix per worker: how often each true class gets each answer."""
+
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from app.policy.core.arrays import Array, Index
+from app.policy.core.ballots import Ballots, sum_by
+from app.policy.core.belief import Belief, ItemContext  # noqa: F401  the doctest has a context
+from app.policy.worker_models.inference.dirichlet_skills import expected
+from app.policy.worker_models.inference.latent_truth import LatentTruth, without
+
+
+class Confusion(LatentTruth):
+    """Learn one confusion matrix per worker, with Dirichlet rows (Dawid and Skene 1979; Liu and Wang, ICML 2012).
+
+        p_j <- p_j E[pi_jk] / sum,    pi_j ~ Dirichlet,    row j counts p_j more of the answer k.
+
+    An item has class probabilities p, from its own prior or uniform. Given true class j the worker answers k with
+    probability pi_jk, a Dirichlet row whose parameters start with prior[0] on the diagonal and prior[1] spread
+    evenly over the other classes. After an answer every row j counts it to the extent p_j of the new p. A skill is the
+    matrix of parameters, row after row. Rows change with every answer, so the order of the answers matters a little; in
+    a refit it does not. Requirements that count votes see the plain votes; those on the posterior see p.
+
+    >>> model, context = Confusion(), ItemContext.plain(1)
+    >>> state, _ = model.learn(model.start(context, 2), context, model.newcomer(2)[None], np.array([1]))
+    >>> model.read(state, context).posterior.round(6).tolist()
+    [[0.2, 0.8]]
+    """
+
+    kind: Literal["confusion"] = "confusion"
+    most_labels: ClassVar[int] = 100  # a worker's skill is a matrix
+    shares_held: ClassVar[float] = 1.0  # equal shares would turn a common class into a habit of the workers
+
+    def newcomer(self, classes: int) -> Array:
+        right, wrong = self.prior
+        matrix = np.full((classes, classes), wrong / (classes - 1))
+        np.fill_diagonal(matrix, right)
+        return matrix.ravel()
+
+    def dirichlets(self, skill: Array) -> Array:
+        classes = round(skill.shape[1] ** 0.5)
+        return skill.reshape(len(skill), classes, classes)
+
+    def packed(self, dirichlets: Array) -> Array:
+        return dirichlets.reshape(len(dirichlets), dirichlets.shape[1] ** 2)
+
+    def chances(self, belief: Belief, skill: Array) -> Array:
+        clear = belief.posterior if belief.clear is None else belief.clear
+        known = np.einsum("ij,ijk->ik", clear, expected(self.dirichlets(skill)))
+        return np.asarray(known + (1 - clear.sum(axis=1, keepdims=True)) / clear.shape[1])
+
+    def answer_probability(self, rows: Array, worker: Index, label: Index, classes: int) -> Array:  # noqa: ARG002  one row each
+        return np.asarray(rows[worker, :, label])
+
+    def skill_gain(self, knowledge: Array, label: Index) -> Array:
+        items, classes = knowledge.shape
+        counts = np.zeros((items, classes, classes))
+        counts[np.arange(items), :, label] = knowledge
+        return self.packed(counts)
+
+    def sweep(self, skill: Array, joint: Array, prior: Array, ballots: Ballots) -> tuple[Array, Array]:
+        rows, cell, found, likelihoods = expected(self.dirichlets(skill)), _cell(ballots), [], []
+        clarity = self.clarity_of(ballots.classes)
+        for truth in range(ballots.classes):  # one by one, to save memory with many classes
+            of_truth = np.ascontiguousarray(joint[:, :, truth])[:, ballots.item]  # (degrees, answers)
+            own = clarity.knowledge(of_truth, rows[:, truth].ravel()[cell], ballots.classes)
+            counts = sum_by(cell, own, ballots.workers * ballots.classes).reshape(ballots.workers, ballots.classes)
+            row = self.dirichlets(prior)[:, truth] + counts
+            same, total = without(row.ravel()[cell], own), without(row.sum(axis=1)[ballots.worker], own)
+            logs = np.log(clarity.blurred(same / total, ballots.classes))
+            likelihoods.append(np.stack([sum_by(ballots.item, each, ballots.items) for each in logs]))
+            found.append(row)
+        return self.packed(np.stack(found, axis=1)), np.stack(likelihoods, axis=2)
+
+
+def _cell(ballots: Ballots) -> Index:
+    """The position of each answer in a flat (workers, labels) array, shape (answers,)."""
+    return ballots.worker * ballots.classes + ballots.label

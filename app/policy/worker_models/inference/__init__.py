@@ -1,0 +1,1 @@
+"""The mathematics that worker models share: bases for new models, fits of all answers, and distributions."""

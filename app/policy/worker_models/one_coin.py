@@ -1,0 +1,94 @@
+"""One accuracy per worker, learned from every answer."""
+
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from app.policy.core.arrays import Array, Index
+from app.policy.core.ballots import Ballots, sum_by
+from app.policy.core.belief import Belief, ItemContext, State, one_more_vote
+from app.policy.worker_models.inference.counted_votes import first_parameters, prior_votes
+from app.policy.worker_models.inference.expectation_propagation import OpinionShares
+from app.policy.worker_models.inference.moment_matching import match_moments, row_sum
+
+
+class OneCoin(OpinionShares):
+    """Learn one accuracy per worker; opinions on an item may be divided (Chen et al., ICML 2013, section 4).
+
+        Pr(answer k) = rho theta_k + (1 - rho)(1 - theta_k) / (K - 1).
+
+    An item has shares theta ~ Dirichlet(alpha), a worker an accuracy rho ~ Beta(c, d). The worker says what a perfect
+    worker would say or, with probability 1 - rho, any of the other classes alike (K = 2: Eq. 13). After the answer k
+    the item is a mixture of Dirichlet(alpha + e_j), with weights alpha_j E[rho] for j = k and
+    alpha_j E[1 - rho] / (K - 1) for the others, and the worker one of Beta(c + 1, d) and Beta(c, d + 1). Both are
+    replaced by one distribution with the same moments. So the order of the answers matters a little; only the votes are
+    the same in any order. `belief.weights` are the parameters gained over the prior, at least 0: votes in units of a
+    perfect worker's.
+
+    With a = b = 1 and a new worker's c, d = 4, 1 the item becomes Beta(15/11, 10/11), and the first answer on a fresh
+    item says nothing about its worker:
+
+    >>> model, context = OneCoin(), ItemContext.plain(1)
+    >>> state, skill = model.learn(model.start(context, 2), context, np.array([[4.0, 1.0]]), np.array([0]))
+    >>> (state.model_state * 11).round(6).tolist(), skill.round(6).tolist()
+    ([[15.0, 10.0]], [[4.0, 1.0]])
+    """
+
+    kind: Literal["one-coin"] = "one-coin"
+    treats_labels_alike: ClassVar[bool] = True
+
+    def start(self, context: ItemContext, classes: int) -> State:
+        alpha = first_parameters(context, classes, self.prior_weight)
+        return State(np.zeros_like(alpha), alpha)
+
+    def read(self, state: State, context: ItemContext) -> Belief:
+        return belief_of_parameters(state, context, self.prior_weight)
+
+    def chances(self, belief: Belief, skill: Array) -> Array:
+        share = belief.alpha / row_sum(belief.alpha)
+        right, wrong = _right_and_wrong(skill, share.shape[1])
+        return np.asarray(right * share + wrong * (1 - share))
+
+    def learn(self, state: State, context: ItemContext, skill: Array, label: Index) -> tuple[State, Array]:
+        return self.after_answer(state, context, skill, label), match_moments(
+            skill, _coins(state.model_state, skill, label)
+        )
+
+    def after_answer(self, state: State, context: ItemContext, skill: Array, label: Index) -> State:  # noqa: ARG002  the prior is in the state
+        rows, alpha = np.arange(len(label)), state.model_state
+        right, wrong = _right_and_wrong(skill, alpha.shape[1])
+        likely = wrong * alpha
+        likely[rows, label] = right[:, 0] * alpha[rows, label]
+        return State(one_more_vote(state.votes, label), match_moments(alpha, likely / row_sum(likely)))
+
+    def answer_likelihood(self, skill: Array, ballots: Ballots) -> Array:
+        right, wrong = _right_and_wrong(skill, ballots.classes)
+        same = ballots.label == np.arange(ballots.classes)[:, None]
+        return np.asarray(np.where(same, right[ballots.worker, 0], wrong[ballots.worker, 0]))
+
+    def skill_counts(self, truth: Array, ballots: Ballots) -> Array:
+        chance = truth[ballots.label, np.arange(len(ballots.label))]
+        coins = (sum_by(ballots.worker, each, ballots.workers) for each in (chance, 1 - chance))
+        return np.stack(list(coins), axis=1)
+
+
+def belief_of_parameters(state: State, context: ItemContext, prior_weight: float) -> Belief:
+    """The belief of a model whose state is the parameters of a Dirichlet."""
+    weights = np.maximum(state.model_state - 1 - prior_votes(context, prior_weight), 0.0)
+    return Belief(state.votes, weights, row_sum(weights)[:, 0], state.model_state, context)
+
+
+def _coins(alpha: Array, skill: Array, label: Index) -> Array:
+    """How likely the worker was right, and was wrong, in giving this answer; shape (items, 2)."""
+    rows = np.arange(len(label))
+    right, wrong = _right_and_wrong(skill, alpha.shape[1])
+    others = alpha.copy()
+    others[rows, label] = 0.0
+    likely = np.stack([right[:, 0] * alpha[rows, label], wrong[:, 0] * others.sum(axis=1)], axis=1)
+    return np.asarray(likely / row_sum(likely))
+
+
+def _right_and_wrong(skill: Array, classes: int) -> tuple[Array, Array]:
+    """How likely the worker names the class a perfect worker would name, and any given other one, each (items, 1)."""
+    mean = skill / row_sum(skill)
+    return mean[:, :1], mean[:, 1:] / (classes - 1)

@@ -1,0 +1,119 @@
+"""Weigh votes by maximum likelihood, each by the reliability that its worker had when it came."""
+
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from app.policy.core.arrays import Array, Index, Mask
+from app.policy.core.belief import Belief, ItemContext, State, one_more_vote
+from app.policy.worker_models.inference.counted_votes import PriorWeight, prior_votes
+from app.policy.worker_models.inference.dirichlet_skills import DirichletSkills
+
+_HALVINGS = 52  # of an interval of length 1: as far as floats reach
+_TIE = 1e-9  # strengths that are equal on paper differ in the last bits of a float
+_BALLOT = 2  # numbers kept per answer: its label, and its worker's reliability
+
+
+class Weighted(DirichletSkills):
+    """Weigh votes by the workers' reliability, by maximum likelihood (Li et al., WSDM 2016, Eq. 8 to 10).
+
+        P = argmax prod_j (theta_j P + (1 - theta_j)(1 - P)),    a~ = P n,    b~ = (1 - P) n.
+
+    theta_j is the reliability of the worker of ballot j. The product is over all ballots, P and 1 - P exchanged for
+    those against the class, and over one perfect pseudo-ballot each; n counts them all, and `belief.weights` = a~ - 1.
+    A reliability below 1/2 needs no flipping of signs: the likelihood is the same.
+
+    The state is the ballots (label, theta), side by side, padded with NaN. A skill is (right, wrong) pseudo-counts,
+    theta = right / (right + wrong), which grow when items finish (`score`), not at the vote. Looking ahead
+    assumes a new worker where none is named; the paper takes the worst worker seen.
+
+    More than two classes: the strongest class is compared with each other one by its ballots for either. A worker
+    who is right with theta and spreads errors evenly over K - 1 classes is right with theta / (theta + (1 - theta) /
+    (K - 1)) when the answer is one of the two. The order of ballots never matters.
+
+    One ballot of a worker with theta = 0.8 against the pseudo-ballots: P solves 0.6 / (0.2 + 0.6 P) + 1/P = 1/(1 - P).
+
+    >>> model, context = Weighted(), ItemContext.plain(1)
+    >>> state, _ = model.learn(model.start(context, 2), context, np.array([[4.0, 1.0]]), np.array([0]))
+    >>> model.read(state, context).counts.round(4).tolist()
+    [[1.8685, 1.1315]]
+    """
+
+    kind: Literal["weighted"] = "weighted"
+    treats_labels_alike: ClassVar[bool] = True
+    prior_weight: PriorWeight = 2.0
+
+    def start(self, context: ItemContext, classes: int) -> State:
+        items = len(context.cost)
+        return State(np.zeros((items, classes)), np.empty((items, 0)))
+
+    def read(self, state: State, context: ItemContext) -> Belief:
+        weights = weighted_counts(state) - 1
+        alpha = weights + 1 + prior_votes(context, self.prior_weight)
+        return Belief(state.votes, weights, state.votes.sum(axis=1), alpha, context)
+
+    def chances(self, belief: Belief, skill: Array) -> Array:
+        share = belief.alpha / belief.alpha.sum(axis=1, keepdims=True)
+        theta = self.accuracy(skill)[:, None]
+        return np.asarray(theta * share + (1 - theta) / (share.shape[1] - 1) * (1 - share))
+
+    def learn(self, state: State, context: ItemContext, skill: Array, label: Index) -> tuple[State, Array]:  # noqa: ARG002  ballots
+        items, width = state.model_state.shape
+        ballots = np.full((items, width // _BALLOT + 1, _BALLOT), np.nan)
+        ballots[:, :-1] = state.model_state.reshape(items, width // _BALLOT, _BALLOT)
+        free = np.isnan(ballots[:, :, 0]).argmax(axis=1)
+        ballots[np.arange(items), free] = np.stack([label, self.accuracy(skill)], axis=1)
+        if np.isnan(ballots[:, -1]).all():
+            ballots = ballots[:, :-1]
+        return State(one_more_vote(state.votes, label), ballots.reshape(items, ballots.shape[1] * _BALLOT)), skill
+
+    def score(self, skill: Array, agreed: Mask) -> Array:
+        return skill + np.stack([agreed, ~agreed], axis=1)
+
+
+def weighted_counts(state: State) -> Array:
+    """a~ of every class against the strongest one, one pseudo-ballot each included, shape (items, classes)."""
+    items, classes = state.votes.shape
+    ballots = state.model_state.reshape(items, state.model_state.shape[1] // _BALLOT, _BALLOT)
+    label, theta = ballots[:, None, :, 0], ballots[:, None, :, 1]
+    right = theta * (classes - 1)
+    pull = np.nan_to_num((right - (1 - theta)) / (right + (1 - theta)))  # 2 theta - 1 between two classes
+    for_class = pull * (label == np.arange(classes)[:, None])  # (items, classes, ballots)
+    strength = for_class.sum(axis=2)
+    strongest = strength >= strength.max(axis=1, keepdims=True) - _TIE
+    rows, leader = np.arange(items), np.where(strongest, state.votes, -1).argmax(axis=1)  # among equals, most votes
+    for_leader = for_class[rows, leader][:, None]
+    share = _shares(for_leader - for_class, state.votes > 0)
+    size = state.votes[rows, leader][:, None] + state.votes + 2
+    counts = (1 - share) * size
+    counts[rows, leader] = 0.0  # the leader is compared with its strongest rival
+    rival = counts.argmax(axis=1)
+    alike = strongest & (state.votes == state.votes[rows, leader][:, None])  # those tied with the leader get its counts
+    return np.asarray(np.where(alike, (share * size)[rows, rival][:, None], counts))
+
+
+def _shares(pull: Array, voted: Mask) -> Array:
+    """`likeliest_share` of each class, (items, classes, ballots); classes without votes are alike and computed once."""
+    computed = voted.copy()
+    stands_for = (~voted).argmax(axis=1)  # the first class without votes; where there is none, it is not used
+    computed[np.arange(len(voted)), stands_for] = True
+    share = np.empty(voted.shape)
+    share[computed] = likeliest_share(pull[computed])
+    return np.where(computed, share, np.take_along_axis(share, stands_for[:, None], axis=1))
+
+
+def likeliest_share(pull: Array) -> Array:
+    """P of Eq. 9 by halving; pull is 2 theta - 1 for a ballot in favour, its negative against, 0 for none.
+
+    Each ballot has likelihood 1/2 + pull (P - 1/2), so the logarithm is concave and its derivative falls from
+    infinity at P = 0 to minus infinity at P = 1.
+
+    >>> likeliest_share(np.array([[1.0, 1.0, -1.0]])).round(6).tolist()  # perfect workers: (2 + 1) of (3 + 2)
+    [0.6]
+    """
+    low, high = np.zeros(len(pull)), np.ones(len(pull))
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        slope = (pull / (0.5 + pull * (middle[:, None] - 0.5))).sum(axis=1) + 1 / middle - 1 / (1 - middle)
+        low, high = np.where(slope > 0, middle, low), np.where(slope > 0, high, middle)
+    return np.asarray((low + high) / 2)

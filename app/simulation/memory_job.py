@@ -1,0 +1,240 @@
+"""Run a job in memory: the decisions of the service, from the same engine, without its database."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from app.policy.core.ballots import Ballots
+from app.policy.core.belief import NOBODY, Array, IntArray, ItemContext, Mask, State, sole_leader
+from app.policy.core.decision import Verdict
+from app.policy.engine import Engine
+from app.policy.worker_choice import UpperConfidence
+from app.policy.worker_models.inference.answer_replay import replayed
+from app.simulation.parallel_runs import NEVER, ParallelRuns
+
+ROUNDING = 1e-9  # the service counts money exactly: an answer that costs the last tenth can still be bought
+
+
+@dataclass(frozen=True)
+class Ballot:
+    """One worker's vote on an item."""
+
+    worker: int
+    label: int
+    counted: bool  # False where the worker model leaves it out
+
+
+class MemoryJob(ParallelRuns):
+    """A single run that also keeps each item's ballots, the workers' records, and money; row i is item i.
+
+    Every answer has a worker: an answer without a name counts as one of a worker who never returns.
+
+    >>> from app.policy.job_policy import JobPolicy
+    >>> job = MemoryJob(Engine(JobPolicy(labels=("cat", "dog"))), ItemContext.plain(2), workers=3)
+    >>> for worker in range(3):
+    ...     job.take_one(item=0, worker=worker, label=1)
+    >>> job.verdict(0).label, job.open.tolist(), job.spent
+    (1, [False, True], 3.0)
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        context: ItemContext,
+        workers: int,
+        *,
+        skill: Array | None = None,
+        price: Array | None = None,
+    ) -> None:
+        super().__init__(engine, context, workers, skill=skill, price=price)
+        self.number = np.arange(1, workers + 1)  # (workers,) the number of each worker in random draws
+        self.scored_answers = np.zeros(workers)  # (workers,) votes that were compared with a final label or with gold
+        self.agreed_answers = np.zeros(workers)  # (workers,) those of them that agree with it
+        self.scored_now: Mask = np.zeros(workers, dtype=bool)  # (workers,) scored since the caller last reset it
+        self.spent = 0.0
+        self.ballots: list[list[Ballot]] = [[] for _ in context.cost]
+        self.answered: list[list[int]] = [[] for _ in range(workers)]  # the items that each worker has answered
+        self._scored: set[tuple[int, int]] = set()  # item and worker of each scored vote: none is scored twice
+        self._tie_breaks = engine.tie_breaks(context.number)
+        self._classes = len(engine.policy.labels)
+        self._closing_state: dict[int, State] = {}  # the state in which an item closed
+
+    @property
+    def engine(self) -> Engine:
+        """The engine at the current stage of the worker model."""
+        return self.engines[int(self.stage[0])]
+
+    @property
+    def skill(self) -> Array:
+        """The skill of each worker, shape (workers, parameters)."""
+        return self.skill_of(int(self.stage[0]), slice(None))
+
+    @property
+    def answers(self) -> int:
+        """How many answers the job has."""
+        return int(self.given[0])
+
+    @property
+    def next_refit(self) -> int | None:
+        """The number of answers at which the job is refitted next; None: never."""
+        return None if self.refit_at[0] == NEVER else int(self.refit_at[0])
+
+    def take_one(self, item: int, worker: int, label: int) -> None:
+        """Count one answer, pay for it, and judge the item."""
+        self.take(np.array([item]), np.array([worker]), np.array([label]))
+
+    def take(self, item: IntArray, worker: IntArray, label: IntArray, *, teaches: bool = True) -> None:
+        """Count label[i] of worker[i] on item[i], pay for it, and judge the item; see `learn`.
+
+        A closed item learns from an answer, and its decision stays.
+        """
+        self._refuse_repeated_answers(item, worker)
+        was_open, votes_before = self.open[item], self.rows.votes[item].sum(axis=1)
+        self.learn(item, worker, label, teaches=teaches)
+        self.spent += float((self.context.cost[item] * self.price[worker]).sum())
+        counted = self.rows.votes[item].sum(axis=1) > votes_before
+        for i, *ballot in zip(item.tolist(), worker.tolist(), label.tolist(), counted.tolist(), strict=True):
+            self.ballots[i].append(Ballot(*ballot))
+            self.answered[ballot[0]].append(i)
+        judged = item[was_open]
+        self._keep_closing_states(judged)
+        for i in judged[self.label[judged] != NOBODY].tolist():
+            self._score_votes(i)
+
+    def drop(self, worker: int) -> IntArray:
+        """Remove a worker's votes from all ballots; returns their items, which the caller has to recount."""
+        items = self.answered[worker]
+        for i in items:
+            self.ballots[i] = [ballot for ballot in self.ballots[i] if ballot.worker != worker]
+        return np.array(items, dtype=np.int64)
+
+    def recount(self, item: IntArray, *, keep_closed: Mask) -> None:
+        """Learn the answers on these items again with the current skills, and judge the items, closed ones too.
+
+        Items that `keep_closed` names, shape (items of the job,), stay closed.
+        """
+        votes = [(row, ballot) for row, i in enumerate(item.tolist()) for ballot in self.ballots[i]]
+        ballots = Ballots.of(
+            [row for row, _ in votes],
+            [ballot.worker for _, ballot in votes],
+            [ballot.label for _, ballot in votes],
+            items=len(item),
+            workers=self.workers,
+            classes=self._classes,
+        )
+        state = replayed(self.engine.model, ballots, self.context.rows(item), self.skill)
+        counts = self._whose_votes_count()
+        for i in item.tolist():
+            self.ballots[i] = [replace(ballot, counted=bool(counts[ballot.worker])) for ballot in self.ballots[i]]
+        self.restate(item, state, may_reopen=~keep_closed[item])
+
+    def restate(self, item: IntArray, state: State, *, may_reopen: Mask) -> None:
+        """Replace what is kept of these items, judge them again, and score the votes on those that are resolved now."""
+        self._restate(self.engine, item, state, may_reopen=may_reopen)
+
+    def _restate(self, engine: Engine, item: IntArray, state: State, *, may_reopen: Mask) -> None:
+        resolved = self.label[item] != NOBODY
+        replaced = self.rows.restate(engine, item, state, may_reopen=may_reopen)
+        self._keep_closing_states(item[replaced])
+        for i in item[replaced & ~resolved & (self.label[item] != NOBODY)].tolist():
+            self._score_votes(i)
+
+    def score_on_gold(self, worker: IntArray, agreed: Mask) -> None:
+        """Compare votes of different workers with gold: for their records, and for models that score workers."""
+        self.scored_answers[worker] += 1
+        self.agreed_answers[worker] += agreed
+        self.scored_now[worker] = True
+        self._score_by_model(worker, agreed)
+
+    def never_score(self, item: IntArray) -> None:
+        """Exempt the votes that these items have so far from being scored."""
+        self._scored |= {(i, ballot.worker) for i in item.tolist() for ballot in self.ballots[i]}
+
+    def confidence(self, item: IntArray) -> Array:
+        """How likely the leading label of each of these items is right, shape (items,)."""
+        return self.engine.judge(self.state(item), self.context.rows(item)).confidence
+
+    def verdict(self, item: int) -> Verdict:
+        """The decision about an item in words; of a closed one, why it closed."""
+        one = np.array([item])
+        state = self._closing_state.get(item) or self.state(one)
+        return self.engine.verdict(self.engine.judge(state, self.context.rows(one)), 0)
+
+    def posterior(self) -> Array:
+        """P(class c is the true one) for all items, shape (items, classes)."""
+        return self.engine.lookahead(self.rows.all(), self.context).now.posterior
+
+    def value(self, item: IntArray, worker: IntArray) -> Array:
+        """What an answer of worker[i] on item[i] is worth per cost, the worker's price included."""
+        context = self.context.rows(item)
+        priced = replace(context, cost=context.cost * self.price[worker])
+        return self.engine.value_for(self.state(item), priced, self.skill[worker])
+
+    def worth(self, item: IntArray, skill: Array) -> Array:
+        """What an answer of a worker with skill[i] on item[i] is worth per cost of the item, at any price."""
+        return self.engine.value_for(self.state(item), self.context.rows(item), skill)
+
+    def open_to(self, worker: int) -> IntArray:
+        """The open items that the worker has not answered and the budget covers."""
+        free = self.open.copy()
+        free[self.answered[worker]] = False
+        if self.engine.budget is not None:
+            free &= self.context.cost * self.price[worker] <= self.engine.budget - self.spent + ROUNDING
+        return np.flatnonzero(free)
+
+    def shortlist(self, items: IntArray, length: int) -> IntArray:
+        """The first of these items by tier and stored priority, as in the service's queue."""
+        return items[np.lexsort((self._tie_breaks[items], -self.priority[items], self.rows.tier[items]))[:length]]
+
+    def best_worker(self, item: int, choice: UpperConfidence) -> int | None:
+        """The worker with the highest index of those who have not answered the item; None if all have."""
+        free = np.ones(self.workers, dtype=bool)
+        free[[ballot.worker for ballot in self.ballots[item]]] = False
+        workers = np.flatnonzero(free)
+        if not len(workers):
+            return None
+        seed, turn = self.policy.seed, self.answers + 1
+        record = self.agreed_answers[workers], self.scored_answers[workers], self.number[workers]
+        return int(workers[choice.choose(*record, seed, turn)])
+
+    def _refuse_repeated_answers(self, item: IntArray, worker: IntArray) -> None:
+        if len(np.unique(item)) < len(item):
+            raise ValueError("two answers on one item were taken together: pass them one after the other")
+        for i, w in zip(item.tolist(), worker.tolist(), strict=True):
+            if any(ballot.worker == w for ballot in self.ballots[i]):
+                raise ValueError(f"worker {w} has already answered item {i}")
+
+    def _keep_closing_states(self, item: IntArray) -> None:
+        self._closing_state |= {i: self.state(np.array([i])) for i in item[~self.open[item]].tolist()}
+
+    def _whose_votes_count(self) -> Mask:
+        """Whether a vote of each worker would count on a fresh item, shape (workers,): a model may leave some out."""
+        context = ItemContext.plain(self.workers)
+        label = np.zeros(self.workers, dtype=np.intp)
+        answered = self.engine.model.after_answer(self.engine.initial(context), context, self.skill, label)
+        return np.asarray(answered.votes.any(axis=1))
+
+    def _score_votes(self, item: int) -> None:
+        """Compare the votes on a resolved item with its label, each vote at most once.
+
+        In a worker's record a vote for the label counts only if the label would lead without it: a worker is not
+        right because of deciding the item. Models that score workers by finished items count every vote.
+        """
+        ballots = [ballot for ballot in self.ballots[item] if (item, ballot.worker) not in self._scored]
+        self._scored |= {(item, ballot.worker) for ballot in ballots}
+        worker = np.array([ballot.worker for ballot in ballots], dtype=np.int64)
+        agreed = np.array([ballot.label for ballot in ballots], dtype=np.int64) == self.label[item]
+        counted = np.array([ballot.counted for ballot in ballots], dtype=bool)
+        votes = self.rows.votes[[item]]
+        leads_without = sole_leader(votes - np.eye(self._classes)[[self.label[item]]])[0] == self.label[item]
+        scored = counted & (~agreed | leads_without)
+        self.scored_answers[worker] += scored
+        self.scored_now[worker[scored]] = True
+        self.agreed_answers[worker] += scored & agreed
+        self._score_by_model(worker, agreed)
+
+    def _score_by_model(self, worker: IntArray, agreed: Mask) -> None:
+        """Update the skills of these workers if the model scores workers by finished items."""
+        model = self.policy.worker_model
+        if model.scores_finished_items:
+            self.skill[worker] = model.score(self.skill[worker], agreed)

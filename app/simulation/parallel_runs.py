@@ -1,0 +1,137 @@
+"""Simulate one job, or many runs of it side by side: learn from answers, judge items, refit."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from app.policy.core.ballots import Ballots
+from app.policy.core.belief import Array, IntArray, ItemContext, Mask, State
+from app.policy.engine import Engine
+from app.policy.quality import fitting
+from app.simulation.item_rows import ItemRows
+
+NEVER = np.iinfo(np.int64).max
+
+
+class ParallelRuns:
+    """Runs of one job that do not touch each other, so that the arithmetic of a step is done once for all of them.
+
+    Row r * items + i is item i of run r, and row r * workers + w is worker w of run r. An answer arrives as soon as it
+    is asked for, so no assignment is ever open. Who is asked, and where the answers come from, is up to the caller:
+    `RecordedRuns` replays recorded answers, `MemoryJob` is a single run that also keeps ballots, records and money.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        context: ItemContext,
+        workers: int,
+        *,
+        runs: int = 1,
+        skill: Array | None = None,
+        price: Array | None = None,
+    ) -> None:
+        """`context` has a row for each item of each run; `skill` is (workers, parameters) and `price` (workers,)."""
+        self.policy, self.runs = engine.policy, runs
+        self.items, self.workers = len(context.cost) // runs, workers
+        stages = range(len(self.policy.worker_model.stages(len(self.policy.labels)).names))
+        self.engines = [replace(engine, stage=stage) for stage in stages]
+        self.stage = np.full(runs, engine.stage)  # (runs,) of the worker model
+        self.price = np.ones(workers) if price is None else price  # (workers,) in units of the item's cost
+        self.context = replace(context, seed=self.policy.seed)
+        self.rows = ItemRows(engine, self.context)
+        self._new_workers = [each.newcomer() for each in self.engines]
+        first = np.tile(self._new_workers[engine.stage], (workers, 1)) if skill is None else skill
+        self._skill = np.zeros((workers * runs, max(map(len, self._new_workers))))  # padded to the widest stage
+        self._skill[:, : first.shape[1]] = np.tile(first, (runs, 1))
+        self.low_information: Mask = np.zeros(workers * runs, dtype=bool)  # excluded by the last refit
+        self.given = np.zeros(runs, dtype=np.int64)  # (runs,) answers
+        self.refit_at = np.full(runs, NEVER if self.policy.first_refit is None else self.policy.first_refit)
+
+    @property
+    def open(self) -> Mask:
+        """Which items are open, shape (rows,)."""
+        return self.rows.open
+
+    @property
+    def label(self) -> IntArray:
+        """The label of each resolved item, shape (rows,); -1: there is none."""
+        return self.rows.label
+
+    @property
+    def priority(self) -> Array:
+        """What one more answer of a new worker is worth, shape (rows,): the number that the service stores."""
+        return self.rows.priority
+
+    def state(self, item: IntArray) -> State:
+        """What is kept of these items."""
+        return self.rows.state(item)
+
+    def learn(self, item: IntArray, worker: IntArray, label: IntArray, *, teaches: bool = True) -> None:
+        """Learn from label[i] of worker[i] on item[i], all three as rows, and judge the items that are open.
+
+        Items must differ, and so must workers if the answers change their skills. With `teaches=False` the answers
+        change the items and not the skills.
+        """
+        run = item // self.items
+        for engine, which in self._by_stage(run):
+            rows, who = item[which], worker[which]
+            known = self.skill_of(engine.stage, who)
+            state, skill = engine.learn(self.rows.state(rows), self.context.rows(rows), known, label[which])
+            if teaches:
+                self._refuse_repeated_workers(who, known, skill)
+                self._skill[who, : skill.shape[1]] = skill
+            self.rows.put(rows, state)
+            self.rows.judge(engine, rows)
+        self.given += np.bincount(run, minlength=self.runs)
+
+    def refit(
+        self, run: int, ballots: Ballots, *, gold: IntArray | None = None, never_reopens: Mask | None = None
+    ) -> None:
+        """Fit skills and items of a run to all of its answers, and decide by the result from now on.
+
+        `gold` is (items,) and replaces the known classes of the context. Items that `never_reopens`, (items,), names
+        stay closed even where the policy lets a refit reopen items.
+        """
+        policy, stage = self.policy, int(self.stage[run])
+        own, who = (np.arange(many) + run * many for many in (self.items, self.workers))
+        context = self.context.rows(own) if gold is None else replace(self.context.rows(own), gold=gold)
+        new_workers = np.tile(self._new_workers[stage], (self.workers, 1))
+        known = fitting.FittedCrowd(self.skill_of(stage, who), new_workers)
+        found = fitting.fit(policy.worker_model, stage, ballots, context, known)
+        self.stage[run] = found.stage
+        skill, state = found.refitted.skill, found.refitted.state
+        self._skill[who, : skill.shape[1]] = skill
+        self.low_information[who] = self.engines[found.stage].low_information(skill, self.price, ballots.given)
+        answered = np.flatnonzero(state.votes.any(axis=1))
+        reopens = np.full(len(answered), policy.refit is not None and policy.refit.reopen)
+        if never_reopens is not None:
+            reopens &= ~never_reopens[answered]
+        kept = State(state.votes[answered], state.model_state[answered])
+        self._restate(self.engines[found.stage], own[answered], kept, may_reopen=reopens)
+        self.refit_at[run] = NEVER if policy.refit is None else policy.refit.next_at(int(self.given[run]))
+
+    def skill_of(self, stage: int, who: IntArray | slice) -> Array:
+        """The skills of these rows of workers in the shape of a stage, (workers, parameters)."""
+        return self._skill[who, : len(self._new_workers[stage])]
+
+    def _restate(self, engine: Engine, item: IntArray, state: State, *, may_reopen: Mask) -> None:
+        """Replace what is kept of these items, and judge them again."""
+        self.rows.restate(engine, item, state, may_reopen=may_reopen)
+
+    def _by_stage(self, run: IntArray) -> Iterator[tuple[Engine, Mask | slice]]:
+        """Each engine in force, and the places of `run` at which it is."""
+        stage = self.stage[run]
+        if (stage == stage[:1]).all():
+            yield self.engines[stage[0]], slice(None)
+            return
+        for each in np.unique(stage).tolist():
+            yield self.engines[each], stage == each
+
+    def _refuse_repeated_workers(self, worker: IntArray, before: Array, after: Array) -> None:
+        """Two answers of one worker would each be learned from the same skill, and one of them would be lost."""
+        if len(worker) <= self.runs:  # at most one of each run
+            return
+        if len(np.unique(worker)) < len(worker) and (after != before).any():
+            raise ValueError("two answers of one worker were learned together: pass them one after the other")

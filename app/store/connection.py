@@ -1,0 +1,99 @@
+"""Connect to Postgres and bring its schema up to date."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import asyncpg
+from alembic import command
+from alembic.config import Config
+from alembic.script import ScriptDirectory
+from sqlalchemy import text
+from sqlalchemy.engine import make_url
+from sqlalchemy.exc import ArgumentError, DBAPIError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
+
+from app.errors import StartupError
+
+MIGRATIONS = Path(__file__).parent.parent.parent / "migrations"
+CONNECT_TIMEOUT = 5.0  # seconds
+
+
+def create_engine(url: str, connections: int) -> AsyncEngine:
+    """Create a pool of connections; `url` is any address that libpq accepts."""
+    return create_async_engine(
+        "postgresql+asyncpg://",
+        # The driver reads the address itself, so that options such as sslmode keep their usual meaning.
+        async_creator=lambda: asyncpg.connect(url, timeout=CONNECT_TIMEOUT),
+        pool_size=connections,
+        max_overflow=0,
+        hide_parameters=True,  # data of workers and requesters does not belong in a log
+    )
+
+
+@asynccontextmanager
+async def only_here(engine: AsyncEngine, lock: int) -> AsyncIterator[AsyncConnection | None]:
+    """A transaction that holds a lock of the whole database; None if another replica holds it."""
+    async with engine.begin() as connection:
+        free = await connection.scalar(text("SELECT pg_try_advisory_xact_lock(:lock)"), {"lock": lock})
+        yield connection if free else None
+
+
+LOST = (OSError, PoolTimeout, DBAPIError, asyncpg.InterfaceError, asyncpg.PostgresError)  # perhaps: see `is_lost`
+# SQLSTATEs: connection exceptions, shutdown, crash, starting up, too many connections.
+_UNAVAILABLE = ("08", "57P01", "57P02", "57P03", "53300")
+
+
+def is_lost(error: Exception) -> bool:
+    """Whether the database does not answer at the moment. The last statement may or may not have taken effect."""
+    if isinstance(error, DBAPIError) and error.connection_invalidated:
+        return True
+    cause = error.orig if isinstance(error, DBAPIError) else error
+    state = str(getattr(cause, "sqlstate", None) or "")
+    return isinstance(cause, OSError | PoolTimeout | asyncpg.InterfaceError) or state.startswith(_UNAVAILABLE)
+
+
+def alembic_config(url: str) -> Config:
+    config = Config()
+    config.set_main_option("script_location", str(MIGRATIONS))
+    config.set_main_option("path_separator", "os")
+    config.attributes["url"] = url
+    return config
+
+
+def head_revision() -> str | None:
+    """The revision of the schema that the code needs."""
+    return ScriptDirectory(str(MIGRATIONS)).get_current_head()
+
+
+async def current_revision(engine: AsyncEngine) -> str | None:
+    """The revision of the database's schema; None before the first migration."""
+    async with engine.connect() as connection:
+        found = await connection.scalar(text("SELECT to_regclass('alembic_version') IS NOT NULL"))
+        return await connection.scalar(text("SELECT version_num FROM alembic_version")) if found else None
+
+
+def migrate(url: str) -> None:
+    """Bring the schema to the newest revision; replicas that start at the same time wait for each other."""
+    asyncio.run(_check_reachable(url))
+    command.upgrade(alembic_config(url), "head")
+
+
+async def _check_reachable(url: str) -> None:
+    try:
+        connection = await asyncpg.connect(url, timeout=CONNECT_TIMEOUT)
+    except (OSError, TimeoutError, ValueError, asyncpg.PostgresError, asyncpg.InterfaceError) as error:
+        cause = str(error).splitlines()[0] if str(error) else f"no answer within {CONNECT_TIMEOUT:g} seconds"
+        raise StartupError(
+            f"Cannot reach the database at {_without_password(url)}: {cause}. Check DATABASE_URL"
+        ) from error
+    await connection.close()
+
+
+def _without_password(url: str) -> str:
+    try:
+        return make_url(url).render_as_string(hide_password=True)
+    except (ArgumentError, ValueError):
+        return "DATABASE_URL, which is not a valid address"

@@ -1,0 +1,146 @@
+"""Decisions of many items at once: read a page at a time, written in bulk."""
+
+import asyncio
+import json
+from collections.abc import Collection, Sequence
+from dataclasses import asdict, fields
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import (
+    ARRAY,
+    BigInteger,
+    ColumnElement,
+    Text,
+    bindparam,
+    cast,
+    func,
+    literal_column,
+    select,
+    text,
+    type_coerce,
+)
+from sqlalchemy.ext.asyncio import AsyncConnection
+from sqlalchemy.types import NullType
+
+from app.domain.item import ItemDecision, ItemRow, ItemState
+from app.policy.core.decision import Reason
+from app.store.tables import answer, item
+
+_DECISION = [field.name for field in fields(ItemDecision)]
+_WITHOUT_REASON = [name for name in _DECISION if name != "reason"]
+_COLUMNS = [
+    item.c.item_id,
+    item.c.cost,
+    item.c.gold,
+    item.c.promoted,
+    item.c.prior,
+    item.c.open_assignments,
+    cast(item.c.reason, Text).label("reason"),  # as text: a page has few different ones, and each is parsed once
+    *(item.c[name] for name in _WITHOUT_REASON),
+]
+# Arrays as the driver gives them: those of a whole page are a third of the time that its loading takes.
+_ITEM_ROW = [type_coerce(column, NullType()) if isinstance(column.type, ARRAY) else column for column in _COLUMNS]
+
+_TEMPORARY = text(
+    "CREATE TEMP TABLE IF NOT EXISTS rejudged ON COMMIT DELETE ROWS AS "
+    f"SELECT item_id, {', '.join(_DECISION)} FROM item WITH NO DATA"
+)
+_WRITE = text(
+    f"UPDATE item SET {', '.join(f'{name} = rejudged.{name}' for name in _DECISION)} "
+    "FROM rejudged WHERE item.job_id = :job AND item.item_id = rejudged.item_id "
+    "AND item.item_id BETWEEN :first AND :last"  # so that no page scans the whole job
+)
+_VERSION: ColumnElement[str] = literal_column("item.xmin::text")
+_EMPTY = text("TRUNCATE rejudged")
+
+
+async def page_of_item_rows(
+    connection: AsyncConnection, job_id: UUID, *, open_only: bool, after: int, most: int
+) -> list[ItemRow]:
+    """Items in the order in which they were added, those after the number `after`."""
+    query = select(*_ITEM_ROW).where(item.c.job_id == job_id, item.c.item_id > after)
+    if open_only:
+        query = query.where(item.c.state == literal_column("'open'"))  # a literal, as in the condition of the index
+    rows = await connection.execute(query.order_by(item.c.item_id).limit(literal_column(str(int(most)))))
+    return await asyncio.to_thread(_item_rows, rows.all())
+
+
+async def item_rows_of(connection: AsyncConnection, job_id: UUID, item_ids: Collection[int]) -> list[ItemRow]:
+    """These items, in the order in which they were added."""
+    these = func.any(bindparam("items", list(item_ids), ARRAY(BigInteger)))
+    query = select(*_ITEM_ROW).where(item.c.job_id == job_id, item.c.item_id == these).order_by(item.c.item_id)
+    return await asyncio.to_thread(_item_rows, (await connection.execute(query)).all())
+
+
+async def versions_of(connection: AsyncConnection, job_id: UUID, item_ids: Collection[int]) -> dict[int, str]:
+    """A text per item that changes with every write to its row: the transaction that wrote it."""
+    these = func.any(bindparam("items", list(item_ids), ARRAY(BigInteger)))
+    query = select(item.c.item_id, _VERSION).where(item.c.job_id == job_id, item.c.item_id == these)
+    return {row[0]: row[1] for row in await connection.execute(query)}
+
+
+async def replace_decisions(
+    connection: AsyncConnection, job_id: UUID, judged: Sequence[tuple[int, ItemDecision]]
+) -> None:
+    """Write new decisions, by item in ascending order: one COPY and one UPDATE."""
+    if not judged:
+        return
+    driver = (await connection.get_raw_connection()).driver_connection
+    assert driver is not None  # noqa: S101  the connection is open
+    await connection.execute(_TEMPORARY)
+    records = await asyncio.to_thread(_records, judged)
+    await driver.copy_records_to_table("rejudged", records=records, columns=["item_id", *_DECISION])
+    await connection.execute(_WRITE, {"job": job_id, "first": judged[0][0], "last": judged[-1][0]})
+    await connection.execute(_EMPTY)  # the next page of the same transaction finds it empty
+
+
+async def ballots_on_items(
+    connection: AsyncConnection, job_id: UUID, item_ids: Collection[int]
+) -> list[tuple[int, str, int]]:
+    """The votes on these items that were compared with no label yet, as (item, worker, label), in order of commit.
+
+    Only those of named workers, without votes that were removed.
+    """
+    query = (
+        select(answer.c.item_id, answer.c.worker, answer.c.label)
+        .join(item, (item.c.job_id == answer.c.job_id) & (item.c.item_id == answer.c.item_id))
+        .where(
+            answer.c.job_id == job_id,
+            answer.c.item_id == func.any(bindparam("items", list(item_ids), ARRAY(BigInteger))),
+            answer.c.worker.is_not(None),
+            ~answer.c.withheld,
+            answer.c.answer_id > item.c.scored,
+        )
+        .order_by(answer.c.item_id, answer.c.answer_id)
+    )
+    return [(row.item_id, row.worker, row.label) for row in await connection.execute(query)]
+
+
+def _item_rows(rows: Sequence[Any]) -> list[ItemRow]:
+    reasons = {reason: Reason(**json.loads(reason)) for reason in {row.reason for row in rows}}
+    return [
+        ItemRow(
+            item_id=item_id,
+            cost=cost,
+            gold=gold,
+            promoted=promoted,
+            prior=prior,
+            open_assignments=open_assignments,
+            decision=_decision(reasons[reason], dict(zip(_WITHOUT_REASON, values, strict=True))),
+        )
+        for item_id, cost, gold, promoted, prior, open_assignments, reason, *values in rows
+    ]
+
+
+def _decision(reason: Reason, values: dict[str, Any]) -> ItemDecision:
+    values["state"] = ItemState(values["state"])
+    return ItemDecision(reason=reason, **values)
+
+
+def _records(judged: Sequence[tuple[int, ItemDecision]]) -> list[tuple[object, ...]]:
+    reasons = {reason: json.dumps(asdict(reason)) for reason in {decision.reason for _, decision in judged}}
+    return [
+        (item_id, *(reasons[decision.reason] if name == "reason" else getattr(decision, name) for name in _DECISION))
+        for item_id, decision in judged
+    ]

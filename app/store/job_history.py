@@ -1,0 +1,142 @@
+"""A job's whole history as arrays: millions of answers, read without an object for each."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from uuid import UUID
+
+import numpy as np
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from app.domain.job import Job
+from app.policy.aggregation import Ballots
+from app.policy.core.arrays import Array, Index, IntArray
+from app.store.driver import copied, fetch
+from app.store.jobs import load_job
+
+_ONE_MOMENT = text("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+_CROWD = "SELECT worker, skill, carried, price FROM worker WHERE job_id = $1 ORDER BY worker"
+# Workers by their position in `_CROWD`, from 1; 0 is an unnamed worker.
+_BALLOTS = """
+    SELECT a.item_id, coalesce(w.place, 0)::integer, a.label
+    FROM answer a
+    LEFT JOIN (SELECT worker, row_number() OVER (ORDER BY worker) AS place FROM worker WHERE job_id = $1) AS w
+        ON w.worker = a.worker
+    WHERE a.job_id = $1 AND a.answer_id > $2 AND a.answer_id <= $3 AND a.counted AND NOT a.withheld
+    ORDER BY a.answer_id"""
+# Gold that the crowd made is left out: a fit that took it for known would confirm itself.
+_GOLD = "SELECT item_id, gold FROM item WHERE job_id = $1 AND gold IS NOT NULL AND NOT promoted"
+_PRIORS = "SELECT item_id, prior FROM item WHERE job_id = $1 AND prior IS NOT NULL"
+
+# Each unnamed answer is a worker of its own: two of them may be of different people.
+_WHO_ANSWERED = """
+    SELECT (
+        SELECT count(*) FROM worker w
+        WHERE w.job_id = $1 AND EXISTS (SELECT FROM answer a WHERE a.job_id = $1 AND a.worker = w.worker)
+    ) + (SELECT count(*) FROM answer WHERE job_id = $1 AND worker IS NULL) AS workers"""
+
+# Postgres's binary COPY format: a header, rows of (number of fields, then length and value of each), two final bytes.
+_HEADER, _TRAILER = 19, 2
+_ROW = np.dtype(
+    [
+        ("fields", ">i2"),
+        ("_1", ">i4"),
+        ("item", ">i8"),
+        ("_2", ">i4"),
+        ("worker", ">i4"),
+        ("_3", ">i4"),
+        ("label", ">i2"),
+    ]
+)
+
+
+@dataclass(frozen=True)
+class HistoryVotes:
+    """Counted answers in the order of commit."""
+
+    item: Index  # (answers,) position in the job, from 0
+    worker: Index  # (answers,) position in the crowd; each unnamed answer has a position behind it
+    label: Index  # (answers,)
+
+
+@dataclass(frozen=True)
+class History:
+    """All that a fit of all answers starts from, as of one moment."""
+
+    job: Job
+    crowd: Sequence[str]  # names, in the order of their positions
+    skills: Sequence[Sequence[float] | None]
+    carried: Sequence[Sequence[float] | None]
+    price: Array  # (workers,) in units of the item's cost
+    votes: HistoryVotes
+    gold: IntArray  # (items,) -1: not known
+    prior: Array | None  # (items, classes), NaN where there is none; None: nowhere
+
+
+def ballots_of(history: History) -> Ballots:
+    """The history's answers in the form that fits take."""
+    votes = history.votes
+    return Ballots.of(
+        votes.item,
+        votes.worker,
+        votes.label,
+        items=history.job.items,
+        workers=max(len(history.crowd), int(votes.worker.max(initial=-1)) + 1),
+        classes=len(history.job.policy.labels),
+        gold=history.gold,
+    )
+
+
+async def hold_still(connection: AsyncConnection) -> None:
+    """Let the transaction read everything as of one moment; it cannot write."""
+    await connection.execute(_ONE_MOMENT)
+
+
+async def read_history(connection: AsyncConnection, job_id: UUID) -> History:
+    """Read all counted answers of a job, with its workers, gold and priors, in one transaction."""
+    async with connection.begin():
+        await hold_still(connection)
+        job = await load_job(connection, job_id)
+        crowd = await fetch(connection, _CROWD, job_id)
+        return History(
+            job=job,
+            crowd=[row["worker"] for row in crowd],
+            skills=[row["skill"] for row in crowd],
+            carried=[row["carried"] for row in crowd],
+            price=np.array([float(row["price"]) for row in crowd]),
+            votes=await _votes(connection, job_id, 0, job.answers, len(crowd)),
+            gold=await _gold(connection, job),
+            prior=await _priors(connection, job),
+        )
+
+
+async def count_who_answered(connection: AsyncConnection, job_id: UUID) -> int:
+    """Count the workers who answered, each unnamed answer as one."""
+    found: int = (await fetch(connection, _WHO_ANSWERED, job_id))[0]["workers"]
+    return found
+
+
+async def _votes(connection: AsyncConnection, job_id: UUID, after: int, until: int, crowd: int) -> HistoryVotes:
+    ballots = memoryview(await copied(connection, _BALLOTS, job_id, after, until, layout="binary"))
+    rows = np.frombuffer(ballots[_HEADER:-_TRAILER], dtype=_ROW)
+    worker = rows["worker"].astype(np.intp) - 1
+    unnamed = np.flatnonzero(worker < 0)
+    worker[unnamed] = crowd + np.arange(len(unnamed))
+    return HistoryVotes(rows["item"].astype(np.intp) - 1, worker, rows["label"].astype(np.intp))
+
+
+async def _gold(connection: AsyncConnection, job: Job) -> IntArray:
+    gold = np.full(job.items, -1, dtype=np.int64)
+    for row in await fetch(connection, _GOLD, job.job_id):
+        gold[row["item_id"] - 1] = row["gold"]
+    return gold
+
+
+async def _priors(connection: AsyncConnection, job: Job) -> Array | None:
+    found = await fetch(connection, _PRIORS, job.job_id)
+    if not found:
+        return None
+    prior = np.full((job.items, len(job.policy.labels)), np.nan)
+    for row in found:
+        prior[row["item_id"] - 1] = row["prior"]
+    return prior

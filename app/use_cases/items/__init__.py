@@ -1,0 +1,1 @@
+"""Add items and read them."""

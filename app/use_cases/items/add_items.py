@@ -1,0 +1,282 @@
+"""Add items to a job, all or none of them, in constant memory."""
+
+import asyncio
+import json
+from bisect import insort
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, field, replace
+from decimal import Decimal
+from functools import partial
+from itertools import pairwise
+from typing import Any, NamedTuple
+from uuid import UUID
+
+import numpy as np
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
+
+from app.domain.item import ItemContent, ItemDecision, ItemState
+from app.domain.job import Job
+from app.domain.kept_reply import KeyedRequest, Reply
+from app.errors import FieldError, InvalidInput, ItemConflict, LabelUnknown, SufficeError
+from app.policy.core.policy import Uses
+from app.store.jobs import load_job, lock_job, save_ledger
+from app.store.staging import (
+    StagedPair,
+    StagedTotals,
+    clear_staging,
+    count_items,
+    count_staged,
+    different_from_before,
+    drop_known,
+    empty_staging,
+    insert_rows,
+    lock_imports,
+    new_rows,
+    stage,
+    staged_between,
+    staged_items,
+    staged_rows,
+)
+from app.use_cases.kept_replies import reply_once
+from app.use_cases.threads import in_thread, one_ahead
+from app.use_cases.work.judging import ItemFacts, judge_new
+from app.use_cases.work.rejudging import rejudge_job
+
+_PRIOR_ROUNDING = 1e-6
+_MAX_NAMED = 20  # conflicting items in one error
+
+
+class ItemDraft(NamedTuple):
+    """An item as it was sent, with labels by name; `line` is its line in a file."""
+
+    key: str
+    payload: Any
+    cost: Decimal
+    gold: str | None
+    prior: Mapping[str, float] | None
+    features: Sequence[float] | None
+    line: int | None = None
+
+
+@dataclass(frozen=True)
+class Added:
+    """How many of the items that were sent are new."""
+
+    added: int
+    unchanged: int
+
+
+@dataclass
+class _NewItems:
+    """What new items add to their job's counters."""
+
+    states: Counter[ItemState] = field(default_factory=Counter)
+    progress: float = 0.0
+
+    def count(self, decisions: Iterable[ItemDecision]) -> None:
+        for decision in decisions:
+            self.states[decision.state] += 1
+            self.progress += decision.progress
+
+    @property
+    def items(self) -> int:
+        return self.states.total()
+
+
+async def add_items(
+    database: AsyncEngine,
+    job_id: UUID,
+    chunks: Iterator[Sequence[ItemDraft]],
+    to_reply: Callable[[Added], Reply],
+    keyed: KeyedRequest | None = None,
+) -> Reply:
+    """Add the items whose keys are new; a known key must have the same content. Returns what `to_reply` makes of it.
+
+    The chunks are read in a thread, and at most two are in memory. Requests for work do not wait: an import excludes
+    only other imports into the job, and locks the job itself only to update its counters.
+    """
+    added = 0
+
+    def count_and_reply(done: Added) -> Reply:
+        nonlocal added
+        added = done.added
+        return to_reply(done)
+
+    async with database.connect() as connection:
+        await empty_staging(connection)
+        try:
+            async with connection.begin():
+                reply = await reply_once(
+                    connection, keyed, lambda: _add_items(connection, job_id, chunks, count_and_reply)
+                )
+        except SufficeError:
+            await empty_staging(connection)
+            raise
+        await count_items(connection, added)
+    return reply
+
+
+async def _add_items(
+    connection: AsyncConnection,
+    job_id: UUID,
+    chunks: Iterator[Sequence[ItemDraft]],
+    to_reply: Callable[[Added], Reply],
+) -> Reply:
+    job = await load_job(connection, job_id)
+    ends = await _stage(connection, job, chunks)
+    await lock_imports(connection, job_id)
+    await _refuse_changes(connection, job_id, ends[-1])
+    fresh = await drop_known(connection, job_id)
+    if fresh.items:
+        await _insert(connection, job_id, fresh, ends)
+    return to_reply(Added(added=fresh.items, unchanged=ends[-1] - fresh.items))
+
+
+async def _stage(connection: AsyncConnection, job: Job, chunks: Iterator[Sequence[ItemDraft]]) -> list[int]:
+    """Copy the items into the staging table; returns the positions at which the chunks end, beginning with 0."""
+    ends = [0]
+    async with aclosing(one_ahead(_rows(job, chunks))) as prepared:
+        async for items, rows in prepared:
+            await stage(connection, rows)
+            ends.append(ends[-1] + items)
+    await count_staged(connection, ends[-1])
+    return ends
+
+
+def _rows(job: Job, chunks: Iterator[Sequence[ItemDraft]]) -> Iterator[tuple[int, bytes]]:
+    positions = {label: position for position, label in enumerate(job.policy.labels)}
+    first = 0
+    for chunk in chunks:
+        contents = ((draft.key, _content(positions, draft, at)) for at, draft in enumerate(chunk, start=first))
+        yield len(chunk), staged_rows(first, contents)
+        first += len(chunk)
+
+
+def _content(labels: Mapping[str, int], draft: ItemDraft, position: int) -> ItemContent:
+    for name, said in (("prior", draft.prior or ()), ("gold", () if draft.gold is None else (draft.gold,))):
+        for label in said:
+            if label not in labels:
+                raise LabelUnknown(
+                    f"{label!r} is not a label of this job", errors=(_not_among(labels, draft, f"#/{position}/{name}"),)
+                )
+    prior = None if draft.prior is None else [draft.prior.get(label, 0.0) for label in labels]
+    if prior is not None and abs(sum(prior) - 1) > _PRIOR_ROUNDING:
+        raise InvalidInput(
+            f"The prior of item {draft.key!r} sums to {sum(prior):g}",
+            errors=(FieldError(f"#/{position}/prior", f"{_at_line(draft)}The probabilities must sum to 1"),),
+        )
+    return ItemContent(
+        payload=draft.payload,
+        cost=draft.cost,
+        gold=None if draft.gold is None else labels[draft.gold],
+        prior=prior,
+        features=draft.features,
+    )
+
+
+def _not_among(labels: Iterable[str], draft: ItemDraft, pointer: str) -> FieldError:
+    choices = ", ".join(repr(known) for known in list(labels)[:20])
+    return FieldError(pointer, f"{_at_line(draft)}Must be among {choices}")
+
+
+def _at_line(draft: ItemDraft) -> str:
+    return "" if draft.line is None else f"Line {draft.line}: "
+
+
+async def _refuse_changes(connection: AsyncConnection, job_id: UUID, sent: int) -> None:
+    """Refuse the import if a key has two contents, in this request or in the job."""
+    changed = 0
+    named: list[tuple[int, str]] = []
+    async with aclosing(different_from_before(connection, job_id)) as suspects:
+        async for pairs in suspects:
+            for pair in await asyncio.to_thread(_different, pairs):
+                changed += 1
+                insort(named, (pair.position, pair.key))
+                del named[_MAX_NAMED:]
+    if changed:
+        raise ItemConflict(
+            f"{changed:,} of {sent:,} items exist with other content, so none was added. The first is {named[0][1]!r}. "
+            "Leave these items out, or give them new keys",
+            errors=tuple(
+                FieldError(f"#/{position}/key", f"{key!r} exists with other content") for position, key in named
+            ),
+        )
+
+
+def _different(pairs: Sequence[StagedPair]) -> list[StagedPair]:
+    return [pair for pair in pairs if _comparable(pair.sent) != _comparable(pair.before)]
+
+
+def _comparable(content: ItemContent) -> tuple[object, ...]:
+    """The content by value. In JSON, `true` differs from 1 and 1 from 1.0; the order of fields does not matter."""
+    payload = None if content.payload is None else json.dumps(json.loads(content.payload), sort_keys=True)
+    return payload, content.cost, content.gold, content.prior, content.features
+
+
+async def _insert(connection: AsyncConnection, job_id: UUID, fresh: StagedTotals, ends: Sequence[int]) -> None:
+    """Judge the staged items and insert them; the job is locked last, only while its counters are updated."""
+    job = await load_job(connection, job_id)
+    async with connection.begin_nested() as attempt:
+        tally = await _insert_judged(connection, job, fresh, ends)
+        await clear_staging(connection, ends[-1])
+        latest = await lock_job(connection, job_id)
+        if (latest.policy, latest.budget) == (job.policy, job.budget):
+            await _count(connection, _with_items(latest, tally, fresh))
+            return
+        await attempt.rollback()
+    # The policy or the budget has changed meanwhile: judge the items again, while the job is locked.
+    job = await lock_job(connection, job_id)
+    tally = await _insert_judged(connection, job, fresh, ends)
+    await _count(connection, _with_items(job, tally, fresh))
+
+
+async def _count(connection: AsyncConnection, job: Job) -> None:
+    """Save the job's counters; if new items change the value of the others, judge all items again."""
+    if Uses.BUDGET in job.policy.uses:
+        await rejudge_job(connection, job)
+    else:
+        await save_ledger(connection, job)
+
+
+async def _insert_judged(connection: AsyncConnection, job: Job, fresh: StagedTotals, ends: Sequence[int]) -> _NewItems:
+    job = replace(job, inverse_costs=job.inverse_costs + fresh.inverse_costs)
+    tally = _NewItems()
+    judged = b""
+    for first, end in pairwise(ends):
+        rows = await staged_between(connection, first, end)
+        # One chunk is judged while Postgres inserts the one before.
+        work = partial(_judged, job, job.items + 1 + tally.items, rows)
+        finished, decisions = await in_thread(work, during=insert_rows(connection, judged))
+        tally.count(decisions)
+        judged = finished
+    await insert_rows(connection, judged)
+    return tally
+
+
+def _judged(job: Job, first: int, rows: bytes) -> tuple[bytes, list[ItemDecision]]:
+    """Rows of new items, numbered from `first` on, and their decisions."""
+    engine, staged = job.engine, staged_items(rows)
+    item_ids = np.arange(first, first + len(staged))
+    known = [
+        ItemFacts(item_id, row.cost, row.prior, gold=row.gold)
+        for item_id, row in zip(item_ids.tolist(), staged, strict=True)
+    ]
+    decisions = judge_new(engine, known) if known else []
+    tie_breaks = engine.tie_breaks(item_ids).tolist()
+    return new_rows(job.job_id, item_ids.tolist(), tie_breaks, staged, decisions), decisions
+
+
+def _with_items(job: Job, new: _NewItems, fresh: StagedTotals) -> Job:
+    """The job with these items in its counters; items that are not worth asking about are given up at once."""
+    return replace(
+        job,
+        items=job.items + new.items,
+        resolved=job.resolved + new.states[ItemState.RESOLVED],
+        given_up=job.given_up + new.states[ItemState.GIVEN_UP],
+        progress=job.progress + new.progress,
+        inverse_costs=job.inverse_costs + fresh.inverse_costs,
+        gold_items=job.gold_items + fresh.gold,
+        least_cost=fresh.least_cost if not job.items or fresh.least_cost < job.least_cost else job.least_cost,
+    )

@@ -1,0 +1,58 @@
+"""Read the items of a job, and one item with its answers."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from uuid import UUID
+
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from app.domain.answer import Answer
+from app.domain.item import Item, ItemState
+from app.domain.job import Job
+from app.errors import ItemUnknown
+from app.policy.core.belief import Array
+from app.store.answers import answers_on_items
+from app.store.items import load_items, page_of_items
+from app.store.jobs import load_job
+from app.use_cases.work.judging import ItemFacts, context_of, state_of
+
+
+@dataclass(frozen=True)
+class ItemPage:
+    job: Job
+    items: Sequence[Item]
+    next_after: int | None  # where the next page starts; None on the last page
+
+
+@dataclass(frozen=True)
+class ItemWithAnswers:
+    """An item with all its answers and the probabilities of its labels."""
+
+    job: Job
+    item: Item
+    posterior: Array  # (classes,)
+    answers: Sequence[Answer]
+
+
+async def read_items(
+    database: AsyncEngine, job_id: UUID, *, state: ItemState | None, after: int, most: int
+) -> ItemPage:
+    """Load a page of items in the order in which they were added."""
+    async with database.connect() as connection:
+        job = await load_job(connection, job_id)
+        found = await page_of_items(connection, job_id, state=state, after=after, most=most + 1)
+    page, more = found[:most], found[most:]
+    return ItemPage(job, page, page[-1].item_id if more else None)
+
+
+async def read_item(database: AsyncEngine, job_id: UUID, key: str) -> ItemWithAnswers:
+    """Load an item by its key, with its answers in the order in which they came."""
+    async with database.connect() as connection:
+        job = await load_job(connection, job_id)
+        found = [] if "\x00" in key else await load_items(connection, job_id, keys=[key], item_ids=())
+        if not found:
+            raise ItemUnknown(f"This job has no item {key!r}")
+        answers = await answers_on_items(connection, job_id, [found[0].item_id])
+    engine = job.engine
+    lookahead = engine.lookahead(state_of([found[0].decision]), context_of(engine, [ItemFacts.of(found[0])]))
+    return ItemWithAnswers(job, found[0], lookahead.now.posterior[0], answers)

@@ -1,0 +1,1 @@
+"""Create, change, read, pause and delete jobs."""

@@ -1,0 +1,72 @@
+"""Create a job."""
+
+import asyncio
+from dataclasses import replace
+from datetime import datetime, timedelta
+from decimal import Decimal
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from app.domain.job import Job
+from app.errors import FieldError, InvalidInput, JobUnknown
+from app.policy.job_policy import JobPolicy
+from app.store.jobs import insert_job, lock_job
+from app.store.workers import carry_skills
+from app.use_cases.jobs.limits import refuse_impossible_limits
+
+
+async def create_job(  # noqa: PLR0913  the fields of a job
+    connection: AsyncConnection,
+    *,
+    job_id: UUID,
+    name: str | None,
+    policy: JobPolicy,
+    budget: Decimal | None,
+    lease_duration: timedelta,
+    reputation: UUID | None = None,
+    plan: dict[str, Any] | None = None,
+    now: datetime,
+) -> Job:
+    """Insert a job. With `reputation`, its workers begin with their skills in that job, in the stage of its model."""
+    await asyncio.to_thread(refuse_impossible_limits, policy)  # up to 50 ms: not on the event loop
+    new = Job(
+        job_id=job_id,
+        name=name,
+        policy=policy,
+        budget=budget,
+        lease_duration=lease_duration,
+        refit_at=policy.first_refit,
+        plan=plan,
+        created_at=now,
+    )
+    if reputation is None:
+        await insert_job(connection, new)
+        return new
+    source = await _source(connection, new, reputation)
+    new = replace(new, reputation=reputation, stage=source.stage, stage_choice=source.stage_choice)
+    await insert_job(connection, new)
+    await carry_skills(connection, source.job_id, new.job_id)
+    return new
+
+
+async def _source(connection: AsyncConnection, new: Job, reputation: UUID) -> Job:
+    """Load the job that skills are copied from; refused if they would mean something else here."""
+    try:
+        source = await lock_job(connection, reputation)  # so that its stage and its skills are from the same moment
+    except JobUnknown:
+        raise _refused(f"There is no job {reputation}", "Must be the id of an existing job") from None
+    if source.policy.labels != new.policy.labels:
+        labels = ", ".join(repr(label) for label in source.policy.labels[:20])
+        raise _refused("That job has other labels", f"Must be a job with the same labels; that job has {labels}")
+    if source.policy.worker_model != new.policy.worker_model:
+        kind = source.policy.worker_model.kind
+        raise _refused(
+            "That job has another worker model", f"Must be a job with the same worker_model; that job has {kind!r}"
+        )
+    return source
+
+
+def _refused(detail: str, message: str) -> InvalidInput:
+    return InvalidInput(f"#/reputation: {detail}", errors=(FieldError("#/reputation", message),))

@@ -1,0 +1,40 @@
+"""Carry out a request with an idempotency key once, however often it is sent."""
+
+from collections.abc import Awaitable, Callable
+
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from app.domain.kept_reply import KeyedRequest, Reply
+from app.errors import FieldError, IdempotencyConflict
+from app.store.stored_responses import claim_key, load_reply, store_reply
+
+
+async def reply_once(
+    connection: AsyncConnection, request: KeyedRequest | None, carry_out: Callable[[], Awaitable[Reply]]
+) -> Reply:
+    """Carry out the request and keep its reply, or return the reply that was kept, inside the caller's transaction.
+
+    Of two simultaneous requests with one key, the second waits here for the first. It gets the same reply; if the first
+    was refused, and so left nothing behind, the second is carried out. Call this before you lock the job: then a
+    repetition does not wait for other writers of the job.
+    """
+    if request is None:
+        return await carry_out()
+    while not await claim_key(connection, request):
+        kept = await load_reply(connection, request)
+        if kept is not None:
+            return _repeated(request, *kept)
+        # The reply was deleted between the two statements, so the key is free again.
+    reply = await carry_out()
+    await store_reply(connection, request, reply)
+    return reply
+
+
+def _repeated(request: KeyedRequest, digest: bytes, reply: Reply) -> Reply:
+    if digest != request.digest:
+        raise IdempotencyConflict(
+            f"The key {request.key!r} was used before with another request, which was carried out. "
+            "Send this request with a new key",
+            errors=(FieldError("Idempotency-Key", "Must be a new key for a new request"),),
+        )
+    return reply

@@ -1,0 +1,1 @@
+"""Background work on jobs: the runner and its handlers."""

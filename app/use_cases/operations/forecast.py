@@ -1,0 +1,245 @@
+"""Forecast how a running job will end, from a sample of its items and all that their answers have shown."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from datetime import datetime
+from uuid import UUID
+
+import numpy as np
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
+
+from app.domain.answer import CountedVote
+from app.domain.item import ItemRow, ItemState
+from app.domain.job import Job
+from app.domain.operation import Operation
+from app.domain.worker import Worker
+from app.errors import JobUnknown
+from app.policy.core.ballots import Ballots
+from app.policy.core.belief import NOBODY, Array, IntArray, ItemContext, State
+from app.policy.engine import Engine
+from app.simulation.job_forecast import (
+    INTERVAL_PROBABILITY,
+    THOROUGH,
+    Forecast,
+    JobTotals,
+    bounded_by_answers,
+    bounded_by_workers,
+    forecast_in,
+    most_labels,
+    possible_worlds,
+    sizes,
+    width_of,
+)
+from app.simulation.monte_carlo import JobSnapshot
+from app.store.answers import votes_on_items_since
+from app.store.connection import is_lost
+from app.store.item_decisions import item_rows_of
+from app.store.job_history import hold_still
+from app.store.jobs import load_job, save_forecast
+from app.store.operations import first_unfinished, jobs_to_forecast, needs_forecast
+from app.store.workers import load_workers
+from app.use_cases.clock import Clock
+from app.use_cases.operations.operation_lifecycle import (
+    Outcome,
+    Report,
+    carry_out,
+    request_operation,
+    retry_lost_work,
+)
+from app.use_cases.operations.worker_process import WorkerProcess
+from app.use_cases.work.judging import ItemFacts, context_of
+from app.use_cases.workers.skills import skill_rows
+
+FORECAST = "forecast"
+_READ, _SAMPLED = 0.1, 0.6  # the progress when the sample is read, and when possible worlds are sampled
+
+
+@dataclass(frozen=True)
+class ForecastHandler:
+    """Makes forecasts in the background: those that were asked for, as operations, and those that are due."""
+
+    clock: Clock
+    process: WorkerProcess
+    failed_at: dict[UUID, int] = field(default_factory=dict)  # the answers at which a forecast failed: it would again
+
+    async def due(self, connection: AsyncConnection) -> Sequence[UUID]:
+        return await jobs_to_forecast(connection)
+
+    async def run(self, connection: AsyncConnection, job_id: UUID) -> bool:
+        async with connection.begin():
+            job = await load_job(connection, job_id)
+            operation = await first_unfinished(connection, job_id, FORECAST)
+            is_due = operation is None and await needs_forecast(connection, job_id)
+
+        async def work(report: Report) -> Outcome:
+            return await self._forecast(connection, job_id, report)
+
+        if operation is not None:
+            if await carry_out(connection, job_id, operation, work, self.clock) == "failed":
+                self.failed_at[job_id] = job.answers
+            return True
+        if not is_due or self.failed_at.get(job_id) == job.answers:
+            return False
+        try:
+            await retry_lost_work(lambda: work(_report_nothing))
+        except Exception as error:
+            if not is_lost(error) and not isinstance(error, JobUnknown):
+                self.failed_at[job_id] = job.answers
+            raise
+        return False
+
+    async def _forecast(self, connection: AsyncConnection, job_id: UUID, report: Report) -> Outcome:
+        """Make a forecast and store it with the job, without its curve, which only the operation's outcome has."""
+        found = await forecast_job(connection, self.process, job_id, report)
+        if found is None:
+            return {"items": 0}
+        forecast, at_answers = found
+        summary = _summary(forecast, at_answers, self.clock())
+        async with connection.begin():
+            await save_forecast(connection, job_id, summary)
+        return summary | {"curve": [asdict(point) for point in forecast.curve]}
+
+
+async def request_forecast(database: AsyncEngine, job_id: UUID, now: datetime) -> Operation:
+    """Ask for a forecast; one that is waiting already is not doubled."""
+    return await request_operation(database, job_id, FORECAST, now)
+
+
+async def _report_nothing(progress: float) -> None:
+    """No operation shows the progress of a forecast that no one asked for."""
+
+
+@dataclass(frozen=True)
+class JobSample:
+    """A job at one moment, with some of its items, or all."""
+
+    engine: Engine
+    context: ItemContext
+    snapshot: JobSnapshot
+    totals: JobTotals
+    runs: int
+    seed: int
+
+
+async def forecast_job(
+    connection: AsyncConnection, process: WorkerProcess, job_id: UUID, report: Report
+) -> tuple[Forecast, int] | None:
+    """Make a forecast; returns it with the number of answers that it is based on, or None for a job without items."""
+    async with connection.begin():
+        await hold_still(connection)
+        sample = await _read(connection, job_id)
+    if sample is None:
+        return None
+    await report(_READ)
+    worlds = await process.run_in_process(possible_worlds, sample.context, sample.snapshot, sample.runs, sample.seed)
+    await report(_SAMPLED)
+    found = await process.run_in_process(
+        forecast_in, worlds, sample.engine, sample.context, sample.snapshot, sample.totals, sample.seed
+    )
+    return found, sample.totals.answers
+
+
+def _summary(forecast: Forecast, at_answers: int, made_at: datetime) -> Outcome:
+    return {
+        "made_at": made_at.isoformat(),
+        "at_answers": at_answers,
+        "level": INTERVAL_PROBABILITY,
+        "items": forecast.items,
+        "runs": forecast.runs,
+        "sample": forecast.simulated_items,
+        "cut_off": forecast.truncated,
+        **asdict(forecast.end),
+    }
+
+
+async def _read(connection: AsyncConnection, job_id: UUID) -> JobSample | None:
+    job = await load_job(connection, job_id)
+    if not job.items:
+        return None
+    width = width_of(job.engine)
+    runs, size = sizes(job.items, THOROUGH, width, most_labels(job.policy))
+    drawn = np.random.default_rng([job.policy.seed, job.answers]).choice(job.items, size, replace=False) + 1
+    row_of = {row.item_id: row for row in await item_rows_of(connection, job_id, drawn.tolist())}
+    answers = np.array([round(sum(row_of[item].decision.votes)) for item in drawn.tolist()])
+    runs, size = bounded_by_answers(answers, runs)
+    votes = await votes_on_items_since(connection, job_id, drawn[:size].tolist(), 0)
+    runs, size = bounded_by_workers(_first_seen(drawn[:size].tolist(), votes), runs, width)
+    chosen = np.sort(drawn[:size]).tolist()
+    kept = set(chosen)
+    rows, votes = [row_of[item] for item in chosen], [vote for vote in votes if vote.item_id in kept]
+    names = sorted({vote.worker for vote in votes if vote.worker is not None})
+    workers = await load_workers(connection, job_id, names)
+    return JobSample(
+        engine=job.engine,
+        context=context_of(job.engine, [ItemFacts.of(row) for row in rows]),
+        snapshot=_snapshot(job, rows, votes, [(name, workers[name]) for name in names]),
+        totals=JobTotals(job.items, job.resolved, job.given_up, job.answers, float(job.spent)),
+        runs=runs,
+        seed=job.answers,
+    )
+
+
+def _first_seen(items: Sequence[int], votes: Sequence[CountedVote]) -> IntArray:
+    """For each item in order, how many of its workers answered none before it; unnamed workers are all new."""
+    who: dict[int, list[str | None]] = {item: [] for item in items}
+    for vote in votes:
+        who[vote.item_id].append(vote.worker)
+    seen: set[str] = set()
+    counts = []
+    for item in items:
+        named = {worker for worker in who[item] if worker is not None}
+        counts.append(len(named - seen) + who[item].count(None))
+        seen |= named
+    return np.array(counts)
+
+
+def _snapshot(
+    job: Job, rows: Sequence[ItemRow], votes: Sequence[CountedVote], workers: Sequence[tuple[str, Worker]]
+) -> JobSnapshot:
+    labels = [row.decision.label for row in rows]
+    unnamed = sum(vote.worker is None for vote in votes)
+    prior = skill_rows(job.engine, [worker.carried for _, worker in workers], len(workers) + unnamed)
+    return JobSnapshot(
+        answers=_ballots(job, rows, votes, [name for name, _ in workers], unnamed),
+        state=_state(rows),
+        label=np.array([NOBODY if label is None else label for label in labels]),
+        closed=np.array([row.decision.state is not ItemState.OPEN for row in rows]),
+        skill=skill_rows(job.engine, [worker.skill for _, worker in workers], len(prior), prior),
+        prior=prior,
+        price=np.array([float(worker.price) for _, worker in workers] + [1.0] * unnamed),
+        excluded=np.array([not worker.gets_work for _, worker in workers] + [False] * unnamed, dtype=bool),
+        given=job.answers,
+        refit_at=job.refit_at,
+    )
+
+
+def _ballots(
+    job: Job, rows: Sequence[ItemRow], votes: Sequence[CountedVote], names: Sequence[str], unnamed: int
+) -> Ballots:
+    """Each unnamed answer is a worker of its own: two of them may be of different people."""
+    item_of = {row.item_id: number for number, row in enumerate(rows)}
+    worker_of = {name: number for number, name in enumerate(names)}
+    unnamed_workers = iter(range(len(names), len(names) + unnamed))
+    return Ballots.of(
+        [item_of[vote.item_id] for vote in votes],
+        [next(unnamed_workers) if vote.worker is None else worker_of[vote.worker] for vote in votes],
+        [vote.label for vote in votes],
+        items=len(rows),
+        workers=len(names) + unnamed,
+        classes=len(job.policy.labels),
+        gold=_gold(rows),
+    )
+
+
+def _gold(rows: Sequence[ItemRow]) -> IntArray:
+    """The labels that the requester knows; gold that the crowd made is not known."""
+    return np.array([NOBODY if row.gold is None or row.promoted else row.gold for row in rows])
+
+
+def _state(rows: Sequence[ItemRow]) -> State:
+    """The state of all items; model states are padded with NaN to the width of the widest."""
+    width = max(len(row.decision.model_state) for row in rows)
+    model_state: Array = np.full((len(rows), width), np.nan)
+    for number, row in enumerate(rows):
+        model_state[number, : len(row.decision.model_state)] = row.decision.model_state
+    return State(np.array([row.decision.votes for row in rows], dtype=np.float64), model_state)

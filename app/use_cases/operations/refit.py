@@ -1,0 +1,242 @@
+"""Refit a job: estimate all skills and beliefs again from all answers, while the job goes on.
+
+1. Fit all answers up to a moment, away from the event loop.
+2. Catch up with the answers that arrived meanwhile.
+3. Take over the fitted skills, in short transactions.
+4. Write the items page by page, each with the answers that it has by then.
+
+No request waits longer than for one page, and no answer is lost.
+"""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from uuid import UUID
+
+import numpy as np
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
+
+from app.domain.answer import CountedVote
+from app.domain.item import ItemRow
+from app.domain.job import Job
+from app.domain.operation import Operation
+from app.policy.core.belief import Array
+from app.policy.quality.fitting import Fit, FittedCrowd, fit
+from app.store.answers import votes_on_items_since, votes_since
+from app.store.item_decisions import item_rows_of, versions_of
+from app.store.job_history import History, ballots_of, read_history
+from app.store.jobs import load_job, lock_job, save_ledger, save_stage
+from app.store.operations import first_unfinished, jobs_to_refit
+from app.store.workers import FittedSkill, forget_skills, load_workers, replace_skills
+from app.use_cases.clock import Clock
+from app.use_cases.operations.low_information import LowInformation, find_low_information, give_no_new_work
+from app.use_cases.operations.operation_lifecycle import (
+    Outcome,
+    Outdated,
+    Report,
+    carry_out,
+    create_operation,
+    request_operation,
+)
+from app.use_cases.operations.refit_draft import RefitDraft, context_of_history
+from app.use_cases.operations.worker_process import WorkerProcess
+from app.use_cases.work.judging import with_state
+from app.use_cases.work.rejudging import DecisionChange, changes_of, write_changes
+from app.use_cases.workers.skills import accuracies, skill_rows
+
+REFIT = "refit"
+_PAGE = 400  # items in one transaction: other writers of the job wait for a few hundredths of a second
+_WORKERS = 1000  # whose skills are written in one transaction
+_FEW = 200  # answers that are caught up with while the job is locked
+_PAUSE = 0.001  # seconds between two pages, in which waiting requests get the lock
+_FITTED = 0.3  # the progress when the fit is done
+
+
+@dataclass(frozen=True)
+class RefitHandler:
+    """Refits jobs in the background, when someone asked for it or when it is due."""
+
+    clock: Clock
+    process: WorkerProcess
+
+    async def due(self, connection: AsyncConnection) -> Sequence[UUID]:
+        return await jobs_to_refit(connection)
+
+    async def run(self, connection: AsyncConnection, job_id: UUID) -> bool:
+        async with connection.begin():
+            job = await load_job(connection, job_id)
+            operation = await first_unfinished(connection, job_id, REFIT)
+        if operation is None and job.refit_is_due:
+            async with connection.begin():
+                job = await lock_job(connection, job_id)
+                operation = await create_operation(connection, job, REFIT, self.clock())
+        if operation is None:
+            return False
+
+        async def work(report: Report) -> Outcome:
+            return await refit_job(connection, self.process, job_id, self.clock, report)
+
+        if await carry_out(connection, job_id, operation, work, self.clock) == "failed":
+            await _put_off(connection, job_id)
+        return True
+
+
+async def request_refit(database: AsyncEngine, job_id: UUID, now: datetime) -> Operation:
+    """Ask for a refit; one that is waiting already is not doubled."""
+    return await request_operation(database, job_id, REFIT, now)
+
+
+async def _put_off(connection: AsyncConnection, job_id: UUID) -> None:
+    """Wait for more answers: a fit that failed would fail again."""
+    async with connection.begin():
+        job = await lock_job(connection, job_id)
+        if job.refit_is_due and job.policy.refit is not None:
+            await save_ledger(connection, replace(job, refit_at=job.policy.refit.next_at(job.answers)))
+
+
+async def refit_job(
+    connection: AsyncConnection, process: WorkerProcess, job_id: UUID, clock: Clock, report: Report
+) -> Outcome:
+    """Refit a job and return the operation's outcome. The caller makes sure that no other replica does the same.
+
+    Raises `Outdated` if votes were removed or put back meanwhile.
+    """
+    history = await read_history(connection, job_id)
+    if not history.job.items:
+        return {"answers": 0, "items": 0}
+    found, low_information = await process.run(len(history.votes.item), _fit_history, history)
+    await report(_FITTED)
+    draft = RefitDraft(history, found)
+    await _catch_up(connection, draft)
+    before = await _take_over(connection, draft)
+    low_information_workers = await give_no_new_work(connection, before, low_information, clock())
+    after = await _write_pages(connection, draft, clock, report)
+    return _outcome(draft, before, after) | {"low_information_workers": low_information_workers}
+
+
+def _fit_history(history: History) -> tuple[Fit, dict[str, LowInformation]]:
+    """Fit all answers, and find the workers who are not worth asking by that fit."""
+    job, ballots = history.job, ballots_of(history)
+    prior = skill_rows(job.engine, history.carried, ballots.workers)
+    crowd = FittedCrowd(skill=skill_rows(job.engine, history.skills, ballots.workers, prior), prior=prior)
+    found = fit(job.policy.worker_model, job.stage, ballots, context_of_history(history), crowd)
+    return found, find_low_information(history, found, ballots.given)
+
+
+async def _catch_up(connection: AsyncConnection, draft: RefitDraft) -> None:
+    """Learn the answers that arrived during the fit, until only a few are left to learn while the job is locked."""
+    behind = _FEW + 1
+    while behind > _FEW:
+        async with connection.begin():
+            job = await load_job(connection, draft.history.job.job_id)
+            votes, until = await votes_since(connection, job.job_id, draft.until)
+        await asyncio.to_thread(draft.learn, votes)
+        behind, draft.until = until - draft.until, until
+
+
+async def _take_over(connection: AsyncConnection, draft: RefitDraft) -> Job:
+    """Put the fitted stage and the fitted skills into force; the items follow later.
+
+    A few workers per transaction, each as of the last answer by then. If the stage changes, all workers in one
+    transaction, because the numbers of a skill then mean something else.
+    """
+    job = draft.history.job
+    changes_stage = draft.fit.stage != job.stage
+    names = [] if changes_stage else list(draft.history.crowd)
+    for start in range(0, max(len(names), 1), _WORKERS):
+        async with connection.begin():
+            job = await lock_job(connection, job.job_id)
+            votes, draft.until = await votes_since(connection, job.job_id, draft.until)
+            draft.learn(votes)
+            job = _with_stage(job, draft)
+            if changes_stage:  # also of workers whose only answers are on items newer than the fit
+                await forget_skills(connection, job.job_id)
+            some = list(draft.skills) if changes_stage else names[start : start + _WORKERS]
+            await replace_skills(connection, job.job_id, _fitted_skills(job, draft, some))
+            await save_ledger(connection, job)
+            await save_stage(connection, job)
+    return job
+
+
+def _with_stage(job: Job, draft: RefitDraft) -> Job:
+    """The job in the stage that the fit has chosen, with the time of the next refit."""
+    schedule, choice = job.policy.refit, draft.fit.choice
+    return replace(
+        job,
+        stage=draft.fit.stage,
+        stage_choice=job.stage_choice if choice is None else choice.as_json(),
+        refit_at=None if job.refit_at is None or schedule is None else schedule.next_at(job.answers),
+    )
+
+
+def _fitted_skills(job: Job, draft: RefitDraft, names: Sequence[str]) -> list[FittedSkill]:
+    skills = {name: draft.skills[name].tolist() for name in names if draft.skills[name].size}
+    return [
+        FittedSkill(name, skill, accuracy, draft.copying_probability.get(name))
+        for (name, skill), accuracy in zip(skills.items(), accuracies(job, list(skills.values())), strict=True)
+    ]
+
+
+async def _write_pages(connection: AsyncConnection, draft: RefitDraft, clock: Clock, report: Report) -> Job:
+    item_ids = draft.item_ids
+    job = draft.history.job
+    for start in range(0, len(item_ids), _PAGE):
+        page = item_ids[start : start + _PAGE]
+        job = await _write_page(connection, draft, page, clock)
+        await report(_FITTED + (1 - _FITTED) * (start + len(page)) / len(item_ids))
+        await asyncio.sleep(_PAUSE)
+    return job
+
+
+async def _write_page(connection: AsyncConnection, draft: RefitDraft, item_ids: list[int], clock: Clock) -> Job:
+    """Judge items before the job is locked, and under the lock only those again that have changed meanwhile."""
+    async with connection.begin():
+        judged_by = await load_job(connection, draft.history.job.job_id)
+        versions = await versions_of(connection, judged_by.job_id, item_ids)
+        changes = await _changes(connection, draft, judged_by, item_ids)
+    async with connection.begin():
+        job = await lock_job(connection, judged_by.job_id)
+        if job.recounts != draft.history.job.recounts:
+            raise Outdated
+        versions_now = await versions_of(connection, job.job_id, item_ids)
+        moved = {item_id for item_id in item_ids if versions_now[item_id] != versions[item_id]}
+        if job.engine != judged_by.engine:
+            moved = set(item_ids)
+        again = await _changes(connection, draft, job, sorted(moved)) if moved else []
+        unmoved = [change for change in changes if change.item_id not in moved]
+        in_order = sorted([*unmoved, *again], key=lambda change: change.item_id)
+        job = await write_changes(connection, job, in_order, clock())
+        await save_ledger(connection, job)
+    return job
+
+
+async def _changes(
+    connection: AsyncConnection, draft: RefitDraft, job: Job, item_ids: Sequence[int]
+) -> list[DecisionChange]:
+    """How the fit and the answers since then change these items."""
+    rows = await item_rows_of(connection, job.job_id, item_ids)
+    since = await votes_on_items_since(connection, job.job_id, item_ids, draft.until)
+    workers = await load_workers(connection, job.job_id, {vote.worker for vote in since if vote.worker is not None})
+    skills = {name: np.array(worker.skill) for name, worker in workers.items() if worker.skill is not None}
+    return await asyncio.to_thread(_judged, job, draft, rows, since, skills)
+
+
+def _judged(
+    job: Job, draft: RefitDraft, rows: Sequence[ItemRow], since: Sequence[CountedVote], skills: Mapping[str, Array]
+) -> list[DecisionChange]:
+    refitted = with_state(rows, draft.with_votes([row.item_id for row in rows], since, skills))
+    schedule = job.policy.refit
+    return changes_of(job.engine, rows, refitted, reopens=schedule is not None and schedule.reopen)
+
+
+def _outcome(draft: RefitDraft, before: Job, after: Job) -> Outcome:
+    stages = after.policy.worker_model.stages(len(after.policy.labels)).names
+    return {
+        "answers": draft.until,
+        "items": len(draft.item_ids),
+        "iterations": draft.fit.refitted.iterations,
+        "converged": draft.fit.refitted.converged,
+        "worker_model": stages[draft.fit.stage],
+        "resolved": {"before": before.resolved, "after": after.resolved},
+    }

@@ -1,0 +1,96 @@
+"""A refit that is not yet stored: the fit of all answers, and the answers that arrived since then."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from app.domain.answer import CountedVote
+from app.policy.aggregation import Ballots
+from app.policy.core.belief import Array, IntArray, ItemContext, State
+from app.policy.quality.fitting import Fit
+from app.policy.worker_models.inference.answer_replay import replayed
+from app.store.job_history import History
+
+
+def context_of_history(history: History) -> ItemContext:
+    """The context of all items of the job, by number."""
+    job = history.job
+    return replace(ItemContext.plain(job.items, job.policy.seed), prior=history.prior, gold=history.gold)
+
+
+@dataclass
+class RefitDraft:
+    """Items and skills as fitted, updated with all answers up to the answer number `until`."""
+
+    history: History
+    fit: Fit
+
+    def __post_init__(self) -> None:
+        job, refitted, names = self.history.job, self.fit.refitted, self.history.crowd
+        self.until = job.answers
+        self.engine = replace(job, stage=self.fit.stage).engine
+        self.context = context_of_history(self.history)
+        self.votes, self.model_state = refitted.state.votes.copy(), np.array(refitted.state.model_state)
+        self.skills: dict[str, Array] = dict(zip(names, refitted.skill, strict=False))  # unnamed workers come last
+        copying = [] if refitted.copying_probability is None else refitted.copying_probability.tolist()
+        self.copying_probability = {name: one for name, one in zip(names, copying, strict=False) if not np.isnan(one)}
+        self.newcomer = self.engine.newcomer()
+
+    @property
+    def item_ids(self) -> list[int]:
+        """Items with answers."""
+        return (np.flatnonzero(self.votes.any(axis=1)) + 1).tolist()
+
+    def learn(self, votes: Sequence[CountedVote]) -> None:
+        """Learn answers that arrived since, with the same result as one by one; items that are newer are left out."""
+        for batch in _independent_batches([vote for vote in votes if vote.item_id <= len(self.votes)]):
+            rows = np.array([vote.item_id - 1 for vote in batch])
+            skill = np.array([self.skills.get(vote.worker or "", self.newcomer) for vote in batch])
+            label = np.array([vote.label for vote in batch])
+            state, learned = self.engine.learn(self._state(rows), self.context.rows(rows), skill, label)
+            self._put(rows, state)
+            self.skills |= {
+                vote.worker: row for vote, row in zip(batch, learned, strict=True) if vote.worker is not None
+            }
+
+    def with_votes(self, item_ids: Sequence[int], votes: Sequence[CountedVote], skills: Mapping[str, Array]) -> State:
+        """The state of these items after further votes, whose workers have these skills; the draft stays as it is."""
+        rows = np.array(item_ids) - 1
+        if not votes:
+            return self._state(rows)
+        names: list[str | None] = [None, *skills]
+        ballots = Ballots.of(
+            np.searchsorted(rows, [vote.item_id - 1 for vote in votes]),
+            [names.index(vote.worker) if vote.worker in skills else 0 for vote in votes],
+            [vote.label for vote in votes],
+            items=len(rows),
+            workers=len(names),
+            classes=self.votes.shape[1],
+        )
+        known = np.array([self.newcomer, *skills.values()])
+        return replayed(self.engine.model, ballots, self.context.rows(rows), known, self._state(rows))
+
+    def _state(self, rows: IntArray) -> State:
+        return State(self.votes[rows], self.model_state[rows])
+
+    def _put(self, rows: IntArray, state: State) -> None:
+        wider = state.model_state.shape[1] - self.model_state.shape[1]
+        if wider > 0:  # a model that keeps something of every answer
+            self.model_state = np.pad(self.model_state, ((0, 0), (0, wider)), constant_values=np.nan)
+        self.votes[rows], self.model_state[rows] = state.votes, state.model_state
+
+
+def _independent_batches(votes: Sequence[CountedVote]) -> Iterator[list[CountedVote]]:
+    """Cut where an item or a worker comes again: the votes of a batch can be learned at once."""
+    batch: list[CountedVote] = []
+    seen: set[object] = set()
+    for vote in votes:
+        touched = {vote.item_id, vote.worker} - {None}
+        if touched & seen:
+            yield batch
+            batch, seen = [], set()
+        batch.append(vote)
+        seen |= touched
+    if batch:
+        yield batch

@@ -1,0 +1,1 @@
+"""Turn answers into labels, and list answers."""

@@ -1,0 +1,41 @@
+"""Aggregate all answers of a job, off the event loop, and cache the result while the answers stay the same."""
+
+import asyncio
+from collections import OrderedDict
+from uuid import UUID
+
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from app.domain.job import Job
+from app.policy.aggregation import AnyAggregation, Consensus
+from app.store.job_history import ballots_of, read_history
+
+_CACHED = 8  # fits: a page of results should not cost a fit of the whole job
+
+
+class Fits:
+    """A cache of recent fits. A fit is a pure function of the answers, so every replica can have its own cache."""
+
+    def __init__(self) -> None:
+        self._cached: OrderedDict[tuple[UUID, int, int, int, str], asyncio.Task[Consensus]] = OrderedDict()
+
+    async def consensus(self, database: AsyncEngine, job: Job, aggregation: AnyAggregation) -> Consensus:
+        """The fit of all answers by this aggregation, from the cache if it is there."""
+        key = (job.job_id, job.items, job.answers, job.recounts, aggregation.model_dump_json())
+        if key not in self._cached:
+            self._cached[key] = asyncio.create_task(_fit(database, job.job_id, aggregation))
+            while len(self._cached) > _CACHED:
+                self._cached.popitem(last=False)
+        self._cached.move_to_end(key)
+        task = self._cached[key]
+        try:
+            return await asyncio.shield(task)  # a caller that is cancelled does not cancel the fit for the others
+        finally:
+            if task.done() and (task.cancelled() or task.exception()):
+                self._cached.pop(key, None)
+
+
+async def _fit(database: AsyncEngine, job_id: UUID, aggregation: AnyAggregation) -> Consensus:
+    async with database.connect() as connection:
+        history = await read_history(connection, job_id)
+    return await asyncio.to_thread(lambda: aggregation.fit(ballots_of(history)))

@@ -1,0 +1,52 @@
+"""List a job's answers in the order in which they arrived."""
+
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass
+from uuid import UUID
+
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from app.domain.answer import AnswerRecord
+from app.domain.job import Job
+from app.store.answers import page_of_answers
+from app.store.jobs import load_job
+
+_ROWS = 2000  # per page when all answers are read
+
+
+@dataclass(frozen=True)
+class AnswerPage:
+    answers: Sequence[AnswerRecord]
+    next_after: int | None  # where the next page starts; None on the last page
+
+
+@dataclass(frozen=True)
+class AnswerSet:
+    """The answers that the job has when the set is opened; later ones are not in it."""
+
+    database: AsyncEngine
+    job: Job
+
+    async def page(self, after: int, most: int) -> AnswerPage:
+        """Load up to `most` answers from behind `after`."""
+        async with self.database.connect() as connection:
+            await load_job(connection, self.job.job_id)  # raises if the job was deleted, so that an export breaks off
+            found = await page_of_answers(
+                connection, self.job.job_id, after=after, until=self.job.answers, most=most + 1
+            )
+        page, more = found[:most], found[most:]
+        return AnswerPage(page, page[-1].answer_id if more else None)
+
+    async def pages(self) -> AsyncIterator[Sequence[AnswerRecord]]:
+        """Yield all answers; at least one page, which may be empty."""
+        following: int | None = 0
+        while following is not None:
+            page = await self.page(following, _ROWS)
+            yield page.answers
+            following = page.next_after
+
+
+async def open_answers(database: AsyncEngine, job_id: UUID) -> AnswerSet:
+    """Open the answers that a job has now."""
+    async with database.connect() as connection:
+        return AnswerSet(database, await load_job(connection, job_id))

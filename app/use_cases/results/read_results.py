@@ -1,0 +1,194 @@
+"""Turn answers into labels, page by page, without a connection between the pages."""
+
+import asyncio
+from collections import defaultdict
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import TypeAlias
+from uuid import UUID
+
+import numpy as np
+import numpy.typing as npt
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from app.domain.item import ItemState
+from app.domain.job import Job
+from app.policy.aggregation import AnyAggregation, ByModel, Majority
+from app.policy.core.belief import NOBODY, Array, Belief, Index, State
+from app.store.jobs import load_job
+from app.store.result_rows import ResultRow, page_of_result_rows
+from app.use_cases.results.fit_answers import Fits
+from app.use_cases.work.judging import ItemFacts, context_of
+
+ROWS = 2000  # per page when all are read: a few milliseconds of the event loop, less than a megabyte
+
+VoteRows: TypeAlias = Sequence[tuple[int, ...]]
+
+
+@dataclass(frozen=True)
+class Results:
+    """Results as columns, which is fast for millions; entry i of every column is item i."""
+
+    items: Sequence[str]
+    labels: Sequence[str | None]
+    confidences: Sequence[float]
+    states: Sequence[str]
+    votes: VoteRows  # (items, classes)
+    codes: Sequence[str]
+    messages: Sequence[str]
+
+
+@dataclass(frozen=True)
+class ResultPage:
+    results: Results
+    next_after: int | None  # where the next page starts; None on the last page
+
+
+@dataclass(frozen=True)
+class FittedResults:
+    """The labels that an aggregation gives all items of the job."""
+
+    labels: Index  # (items,)
+    chances: Array  # (items, classes)
+
+
+@dataclass(frozen=True)
+class ResultSet:
+    """A job's results, for the items that it had when the set was opened.
+
+    Each page shows its items as they are when it is read. Together the pages are no snapshot, but a slow reader holds
+    no connection and no transaction.
+    """
+
+    database: AsyncEngine
+    job: Job
+    state: ItemState | None
+    fitted: FittedResults | None  # None: the label follows from the item's own row
+    believed: bool  # labels by the worker model's belief instead of by votes
+    keep_decisions: bool  # a resolved item keeps the label that was decided, which may be based on more than votes
+
+    async def page(self, after: int, most: int) -> ResultPage:
+        """Load up to `most` results from behind `after`."""
+        async with self.database.connect() as connection:
+            found = await page_of_result_rows(
+                connection,
+                self.job.job_id,
+                state=self.state,
+                after=after,
+                until=self.job.items,
+                most=most + 1,
+                with_model_state=self.believed,
+            )
+            if len(found) < min(most, self.job.items - after):
+                await load_job(
+                    connection, self.job.job_id
+                )  # raises if the job was deleted, so that an export breaks off
+        return await asyncio.to_thread(self._page, found, most)
+
+    async def pages(self, after: int, most: int | None) -> AsyncIterator[Results]:
+        """Yield the results from behind `after`, at most `most` of them; at least one page, which may be empty."""
+        left = self.job.items if most is None else most
+        following: int | None = after
+        while following is not None:
+            page = await self.page(following, min(left, ROWS))
+            yield page.results
+            left -= len(page.results.items)
+            following = page.next_after if left > 0 else None
+
+    def _page(self, found: Sequence[ResultRow], most: int) -> ResultPage:
+        outcomes = found[:most]
+        following = outcomes[-1][0] if len(found) > most and outcomes else None
+        return ResultPage(self._labeled(outcomes), following)
+
+    def _labeled(self, outcomes: Sequence[ResultRow]) -> Results:
+        columns = zip(*outcomes, strict=True) if outcomes else ((),) * len(ResultRow._fields)
+        numbers, keys, states, counts, decided, confidences, codes, messages, _, _ = columns
+        votes = [tuple(row) for row in counts]
+        if self.fitted:
+            labels, chances = self._by_fit(numbers, votes)
+        elif self.believed:
+            labels, chances = by_belief(self.job, outcomes)
+        else:
+            labels, chances = by_votes(votes, len(self.job.policy.labels))
+        if self.keep_decisions:
+            rows = list(zip(decided, labels, chances, confidences, strict=True))
+            labels = [label if kept is None else kept for kept, label, _, _ in rows]
+            chances = [chance if kept is None else confidence for kept, _, chance, confidence in rows]
+        names = (*self.job.policy.labels, None)  # NOBODY is the last
+        return Results(keys, [names[label] for label in labels], chances, states, votes, codes, messages)
+
+    def _by_fit(self, numbers: Sequence[int], votes: VoteRows) -> tuple[list[int], list[float]]:
+        assert self.fitted is not None  # noqa: S101  the caller has checked
+        rows = np.asarray(numbers, dtype=np.intp) - 1
+        labels, chances = self.fitted.labels[rows], self.fitted.chances[rows]
+        return labels.tolist(), _confidences(labels, chances, np.asarray(votes).reshape(chances.shape)).tolist()
+
+
+async def open_results(
+    database: AsyncEngine,
+    fits: Fits,
+    job_id: UUID,
+    *,
+    aggregation: AnyAggregation | None,
+    state: ItemState | None,
+) -> ResultSet:
+    """Open results by the job's own aggregation or another one; if that needs a fit of all answers, it happens here."""
+    async with database.connect() as connection:
+        job = await load_job(connection, job_id)
+    chosen = aggregation or job.policy.aggregation
+    if isinstance(chosen, Majority | ByModel) or not job.items:
+        believed = isinstance(chosen, ByModel)
+        return ResultSet(database, job, state, None, believed=believed, keep_decisions=aggregation is None or believed)
+    consensus = await fits.consensus(database, job, chosen)
+    labels = await asyncio.to_thread(consensus.labels)
+    return ResultSet(
+        database, job, state, FittedResults(labels, consensus.posterior), believed=False, keep_decisions=False
+    )
+
+
+def by_belief(job: Job, outcomes: Sequence[ResultRow]) -> tuple[list[int], list[float]]:
+    """Each item's label, or NOBODY, and its probability by the worker model; items without votes have no label."""
+    labels, chances = [NOBODY] * len(outcomes), [1 / len(job.policy.labels)] * len(outcomes)
+    rows: defaultdict[int, list[int]] = defaultdict(list)
+    outcomes = [ResultRow(*columns) for columns in outcomes]  # the driver's records have no attributes
+    for row, outcome in enumerate(outcomes):
+        if any(outcome.votes):
+            rows[len(outcome.model_state or ())].append(row)
+    for alike in rows.values():  # a model may keep something per answer; only rows of one length fit into an array
+        belief = _belief(job, [outcomes[row] for row in alike])
+        for row, label, chance in zip(alike, belief.winner.tolist(), belief.certainty.tolist(), strict=True):
+            labels[row], chances[row] = label, chance
+    return labels, chances
+
+
+def _belief(job: Job, outcomes: Sequence[ResultRow]) -> Belief:
+    state = State(
+        np.array([outcome.votes for outcome in outcomes], dtype=np.float64),
+        np.array([outcome.model_state for outcome in outcomes], dtype=np.float64),
+    )
+    known = [ItemFacts(outcome.item_id, Decimal(1), outcome.prior) for outcome in outcomes]
+    return job.engine.lookahead(state, context_of(job.engine, known)).now
+
+
+def by_votes(votes: VoteRows, classes: int) -> tuple[list[int], list[float]]:
+    """Each item's label, or NOBODY, and its probability by votes; computed once for equal votes, which most are.
+
+    >>> by_votes([(3, 0), (1, 1), (3, 0), (0, 0)], 2)
+    ([0, -1, 0, -1], [0.9375, 0.5, 0.9375, 0.5])
+    """
+    if not votes:
+        return [], []
+    position = {row: number for number, row in enumerate(dict.fromkeys(votes))}
+    belief = Belief.of(np.array(list(position)).reshape(-1, classes))
+    labels = Majority().labels(belief)
+    confidences = _confidences(labels, belief.posterior, belief.votes)
+    rows = [position[row] for row in votes]
+    return labels[rows].tolist(), confidences[rows].tolist()
+
+
+def _confidences(labels: Index, chances: Array, votes: npt.NDArray[np.generic]) -> Array:
+    """The probability of each label; without votes, that of a guess."""
+    of_label = np.take_along_axis(chances, labels[:, None], axis=1)[:, 0]
+    of_no_label = np.where(votes.any(axis=1), chances.max(axis=1), 1 / chances.shape[1])
+    return np.where(labels == NOBODY, of_no_label, of_label)

@@ -1,0 +1,214 @@
+"""Ask the engine about items of the store: the only place of the service where rows become decisions."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from typing import TypeVar
+
+import numpy as np
+
+from app.domain.item import STATE_AFTER, Item, ItemDecision, ItemRow, ItemState
+from app.policy.core.ballots import UNKNOWN
+from app.policy.core.belief import Array, IntArray, ItemContext, State
+from app.policy.core.decision import Verdict
+from app.policy.core.policy import Uses
+from app.policy.engine import Engine, Judgement, stays_closed
+
+
+@dataclass(frozen=True)
+class ItemFacts:
+    """What the engine must know about an item beside its state."""
+
+    item_id: int
+    cost: Decimal
+    prior: Sequence[float] | None
+    open_assignments: int = 0
+    gold: int | None = None  # only the requester's: gold that the crowd made is believed no more than its votes say
+
+    @classmethod
+    def of(cls, item: Item | ItemRow) -> "ItemFacts":
+        return cls(item.item_id, item.cost, item.prior, item.open_assignments, None if item.promoted else item.gold)
+
+
+Judged = tuple[ItemDecision, Verdict]
+Row = TypeVar("Row", bound=ItemRow | Item)
+
+
+def context_of(engine: Engine, items: Sequence[ItemFacts]) -> ItemContext:
+    """The engine's view of these facts; row i is item i."""
+    classes = len(engine.policy.labels)
+    prior, gold = None, None
+    if any(item.prior is not None for item in items):
+        prior = np.array([[np.nan] * classes if item.prior is None else item.prior for item in items])
+    if any(item.gold is not None for item in items):
+        gold = np.array([UNKNOWN if item.gold is None else item.gold for item in items], dtype=np.int64)
+    return ItemContext(
+        cost=np.array([float(item.cost) for item in items]),
+        open_assignments=np.array([float(item.open_assignments) for item in items]),
+        number=np.array([item.item_id for item in items], dtype=np.int64),
+        prior=prior,
+        seed=engine.policy.seed,
+        gold=gold,
+    )
+
+
+def state_of(decisions: Sequence[ItemDecision]) -> State:
+    """Votes and model state of these items; all must have model states of one length."""
+    return State(
+        np.array([decision.votes for decision in decisions], dtype=np.float64),
+        np.array([decision.model_state for decision in decisions], dtype=np.float64),
+    )
+
+
+def with_state(rows: Sequence[ItemRow], state: State) -> list[ItemRow]:
+    """The items with other votes and model states, row by row; model states may be padded with NaN."""
+    votes = state.votes.astype(int).tolist()
+    kept = [each[~np.isnan(each)].tolist() for each in state.model_state]
+    return [
+        replace(row, decision=replace(row.decision, votes=votes[position], model_state=kept[position]))
+        for position, row in enumerate(rows)
+    ]
+
+
+def learn(engine: Engine, items: Sequence[Item], skills: Array, labels: Sequence[int]) -> tuple[State, Array]:
+    """The state of each item, and the skill of each worker, after worker i has answered item i with labels[i]."""
+    context = context_of(engine, [ItemFacts.of(item) for item in items])
+    return engine.learn(state_of([item.decision for item in items]), context, skills, np.array(labels))
+
+
+def judge(engine: Engine, state: State, items: Sequence[ItemFacts]) -> list[Judged]:
+    """Decide about items in this state, row by row.
+
+    Where votes alone decide, the engine remembers what was judged of the same votes before.
+    """
+    if state.model_state.shape[1] or not engine.by_votes_alone:
+        return _judge_now(engine, state, items)
+    votes = state.votes.astype(int).tolist()
+    kinds = [(*row, item.cost, item.gold, *(item.prior or ())) for row, item in zip(votes, items, strict=True)]
+    found = engine.remembered.find(kinds)
+    new = {kind: row for row, kind in enumerate(kinds) if kind not in found}
+    if new:
+        rows = list(new.values())
+        some = State(state.votes[rows], state.model_state[rows])
+        fresh: dict[object, Judged] = dict(
+            zip(new, _judge_now(engine, some, [items[row] for row in rows]), strict=True)
+        )
+        engine.remembered.add(fresh)
+        found |= fresh
+    return [found[kind] for kind in kinds]
+
+
+def judge_rows(engine: Engine, rows: Sequence[ItemRow | Item]) -> list[ItemDecision]:
+    """Decide about items of the store again, from the votes and the model state that are kept of them."""
+    found: dict[int, ItemDecision] = {}
+    for group in _by_state_length(rows):
+        state = state_of([row.decision for row in group])
+        judged = judge(engine, state, [ItemFacts.of(row) for row in group])
+        found |= {row.item_id: decision for row, (decision, _) in zip(group, judged, strict=True)}
+    return [found[row.item_id] for row in rows]
+
+
+def judge_open(engine: Engine, items: Sequence[Item]) -> list[Item]:
+    """The items with new decisions where they are open: for allocations that depend on open assignments."""
+    open_items = [item for item in items if item.decision.state is ItemState.OPEN]
+    judged = dict(zip([item.item_id for item in open_items], judge_rows(engine, open_items), strict=True))
+    return [replace(item, decision=judged.get(item.item_id, item.decision)) for item in items]
+
+
+def judge_new(engine: Engine, items: Sequence[ItemFacts]) -> list[ItemDecision]:
+    """Decide about items without answers. Most of many are alike, and share one decision."""
+    context = context_of(engine, items)
+    state = engine.initial(context)
+    judgement = engine.judge(state, context)
+    columns = [
+        state.votes,
+        state.model_state,
+        judgement.tier,
+        judgement.priority,
+        judgement.max_open_assignments,
+        judgement.progress,
+        judgement.closed,
+        judgement.confidence,
+        judgement.winner,
+        context.cost,
+    ]
+    if context.prior is not None:
+        columns.append(np.nan_to_num(context.prior))
+    _, firsts, kinds = np.unique(np.column_stack(columns), axis=0, return_index=True, return_inverse=True)
+    votes, model_state = state.votes.astype(int).tolist(), state.model_state.tolist()
+    decisions = [
+        _decision(votes[row], model_state[row], judgement, row, engine.verdict(judgement, row))
+        for row in firsts.tolist()
+    ]
+    return [decisions[kind] for kind in kinds.ravel().tolist()]
+
+
+def judge_as_first_vote(engine: Engine, item: Item, skill: Array, label: int) -> tuple[Verdict, float]:
+    """Verdict and confidence as if the item were new and this its first vote: the response to an answer on gold."""
+    facts = ItemFacts(item.item_id, item.cost, item.prior)
+    context = context_of(engine, [facts])
+    state = engine.model.after_answer(engine.initial(context), context, skill[None, :], np.array([label]))
+    ((decision, verdict),) = judge(engine, state, [facts])
+    return verdict, decision.confidence
+
+
+def keep_closed(known: ItemDecision, judged: ItemDecision, *, corrects: bool) -> ItemDecision:
+    """What was judged, unless the item is closed and stays so; `known` has the votes that were judged."""
+    before, after = known.state, judged.state
+    resolved = before is ItemState.RESOLVED, after is ItemState.RESOLVED
+    return known if stays_closed(before is ItemState.OPEN, *resolved, corrects=corrects) else judged
+
+
+def values_for(engine: Engine, items: Sequence[Item], skills: Array) -> tuple[Array, IntArray]:
+    """The value per cost of an answer of a worker of each skill, (workers, *), and the tier; shape (items, workers)."""
+    value, tier = np.empty((len(items), len(skills))), np.empty((len(items), len(skills)), dtype=np.int64)
+    positions = {item.item_id: position for position, item in enumerate(items)}
+    for group in _by_state_length(items):
+        rows = [positions[item.item_id] for item in group]
+        state = state_of([item.decision for item in group])
+        value[rows] = engine.values_for(state, context_of(engine, [ItemFacts.of(item) for item in group]), skills)
+        tier[rows] = engine.tier(value[rows], state.votes.sum(axis=1, keepdims=True))
+    return value, tier
+
+
+def _judge_now(engine: Engine, state: State, items: Sequence[ItemFacts]) -> list[Judged]:
+    """Ask the engine. Items that are alike share one verdict, so that its reason is worded once."""
+    judgement = engine.judge(state, context_of(engine, items))
+    votes, model_state = state.votes.astype(int).tolist(), state.model_state.tolist()
+    by_chance = Uses.NUMBER in engine.requirement.uses  # then the verdict may depend on which item it is
+    verdicts: dict[object, Verdict] = {}
+    found = []
+    for row, item in enumerate(items):
+        number = item.item_id if by_chance and any(votes[row]) else 0
+        ending = bool(judgement.closed[row]), int(judgement.winner[row])
+        kind = (*votes[row], *model_state[row], item.cost, item.gold, *(item.prior or ()), number, *ending)
+        if kind not in verdicts:  # from one row alone: a reason may look at every row that it gets
+            verdicts[kind] = engine.verdict(judgement if len(items) == 1 else judgement.row(row), 0)
+        found.append((_decision(votes[row], model_state[row], judgement, row, verdicts[kind]), verdicts[kind]))
+    return found
+
+
+def _by_state_length(rows: Sequence[Row]) -> Iterable[list[Row]]:
+    """Groups with model states of one length: a model may keep something per answer, and an array needs equal rows."""
+    groups: defaultdict[int, list[Row]] = defaultdict(list)
+    for row in rows:
+        groups[len(row.decision.model_state)].append(row)
+    return groups.values()
+
+
+def _decision(
+    votes: Sequence[int], model_state: Sequence[float], judgement: Judgement, row: int, verdict: Verdict
+) -> ItemDecision:
+    return ItemDecision(
+        state=STATE_AFTER[verdict.decision],
+        votes=votes,
+        model_state=model_state,
+        tier=int(judgement.tier[row]),
+        priority=float(judgement.priority[row]),
+        max_open_assignments=int(judgement.max_open_assignments[row]),
+        label=verdict.label,
+        confidence=float(judgement.confidence[row]),
+        progress=float(judgement.progress[row]),
+        reason=verdict.reason,
+    )

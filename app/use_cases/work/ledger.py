@@ -1,0 +1,278 @@
+"""What a transaction that records answers has read, and what it will write back."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from decimal import Decimal
+
+import numpy as np
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from app.domain.answer import Answer
+from app.domain.assignment import Assignment, AssignmentState
+from app.domain.item import Item, ItemState
+from app.domain.job import Job
+from app.domain.worker import UNKNOWN_WORKER, Worker
+from app.errors import AssignmentUnknown, FieldError, InvalidInput, ItemUnknown, LabelUnknown
+from app.policy.core.belief import Array
+from app.store.answers import answers_by_assignment, answers_by_pair, answers_on_items, insert_answers
+from app.store.assignments import assignments_by_number, assignments_by_pair, mark_answered
+from app.store.items import demote_items, load_items, promote_items, save_decisions
+from app.store.workers import Score, Tally, load_workers, save_tallies, score_votes
+
+_MOST_DIGITS = 18  # that fit a bigint
+_LABELS_SHOWN = 20  # in an error
+
+VoteKey = tuple[int, str] | int  # item and worker; the assignment where the worker is unnamed
+
+
+@dataclass(frozen=True)
+class SubmittedAnswer:
+    """An answer as it was sent: under an assignment, or for an item by a worker."""
+
+    label: str
+    assignment: str | None = None
+    item: str | None = None
+    worker: str | None = None
+    pointer: str = "#"
+
+    @property
+    def number(self) -> int | None:
+        return number_in(self.assignment or "")
+
+
+def number_in(name: str) -> int | None:
+    """The number of the assignment with this id; None where no assignment can have it."""
+    return int(name) if name.isascii() and name.isdecimal() and len(name) <= _MOST_DIGITS else None
+
+
+@dataclass(frozen=True)
+class Vote:
+    """A submitted answer with its item, its worker and its assignment."""
+
+    item: Item
+    worker: str | None
+    assignment: Assignment | None
+    label: int
+    price: Decimal
+
+    @property
+    def key(self) -> VoteKey:
+        """What identifies this vote among all votes of the job."""
+        if self.worker is not None:
+            return self.item.item_id, self.worker
+        assert self.assignment is not None  # noqa: S101  an unnamed worker answers under an assignment only
+        return self.assignment.assignment_id
+
+    @property
+    def under_live_assignment(self) -> bool:
+        return self.assignment is not None and self.assignment.state is AssignmentState.LIVE
+
+    @property
+    def late(self) -> bool:
+        return self.assignment is not None and self.assignment.state is AssignmentState.EXPIRED
+
+    @property
+    def cost(self) -> Decimal:
+        if self.assignment is not None and self.under_live_assignment:
+            return self.assignment.cost
+        return self.item.cost * self.price
+
+
+@dataclass
+class Ledger:
+    """The rows that the submitted answers touch, and everything that recording them has changed so far."""
+
+    job: Job
+    now: datetime
+    items: dict[int, Item]
+    assignments: dict[int, Assignment]
+    answers: dict[VoteKey, Answer]
+    workers: Mapping[str, Worker]
+    skills: dict[str, Array] = field(default_factory=dict)  # as the answers of this transaction have changed them
+    tallies: dict[str, Tally] = field(default_factory=dict)
+    changed_items: set[int] = field(default_factory=set)
+    settled: set[int] = field(default_factory=set)  # assignments
+    new: list[Answer] = field(default_factory=list)
+    promoted: set[int] = field(default_factory=set)  # items that the crowd has made gold ...
+    demoted: set[int] = field(default_factory=set)  # ... and those that it was wrong about
+
+    def __post_init__(self) -> None:
+        job = self.job
+        # Plain numbers while votes are counted: a job is too large to be copied for each of them.
+        self.spent, self.reserved, self.given = job.spent, job.reserved, job.answers
+        self.resolved, self.given_up, self.progress = job.resolved, job.given_up, job.progress
+        self.item_ids = {row.key: row.item_id for row in self.items.values()}
+        self.answers_on: dict[int, list[Answer]] = {}
+        for answer in self.answers.values():
+            self.answers_on.setdefault(answer.item_id, []).append(answer)
+        self.newcomer = job.engine.newcomer()
+        self.assignments_of = {
+            (assignment.item_id, assignment.worker): assignment for assignment in self.assignments.values()
+        }
+
+    @property
+    def remaining(self) -> Decimal | None:
+        """What may still be spent; None is unlimited."""
+        return None if self.job.budget is None else self.job.budget - self.spent - self.reserved
+
+    def balanced(self) -> Job:
+        """The job with its money and counters as they are now."""
+        return replace(
+            self.job,
+            spent=self.spent,
+            reserved=self.reserved,
+            answers=self.given,
+            resolved=self.resolved,
+            given_up=self.given_up,
+            progress=self.progress,
+            gold_items=self.job.gold_items + len(self.promoted) - len(self.demoted),
+        )
+
+    def item_of(self, submission: SubmittedAnswer) -> int | None:
+        """The number of the item that a submission is about; None where there is none."""
+        if submission.assignment is None:
+            return self.item_ids.get(submission.item or "")
+        assignment = self.assignments.get(submission.number or 0)
+        return None if assignment is None else assignment.item_id
+
+    def find_vote(self, submission: SubmittedAnswer) -> Vote:
+        """The item, worker and assignment of a submission; raises the error that its sender gets."""
+        item, worker, assignment = self._find_rows(submission)
+        labels = self.job.policy.labels
+        if submission.label not in labels:
+            choices = ", ".join(repr(label) for label in labels[:_LABELS_SHOWN])
+            raise LabelUnknown(
+                f"{submission.label!r} is not a label of this job.",
+                errors=(FieldError(f"{submission.pointer}/label", f"Must be one of {choices}"),),
+            )
+        return Vote(item, worker, assignment, labels.index(submission.label), self.known(worker).price)
+
+    def _find_rows(self, submission: SubmittedAnswer) -> tuple[Item, str | None, Assignment | None]:
+        if submission.assignment is not None:
+            assignment = self.assignments.get(submission.number or 0)
+            if assignment is None:
+                pointer = f"{submission.pointer}/assignment"
+                raise AssignmentUnknown(
+                    f"The job has no assignment {submission.assignment!r}.",
+                    errors=(FieldError(pointer, "Must be the id of an assignment of this job"),),
+                )
+            item = self.items[assignment.item_id]
+            _refuse_other_names(submission, item, assignment)
+            return item, assignment.worker, assignment
+        item_id = self.item_ids.get(submission.item or "")
+        if item_id is None:
+            raise ItemUnknown(
+                f"The job has no item {submission.item!r}.",
+                errors=(FieldError(f"{submission.pointer}/item", "Must be the key of an item of this job"),),
+            )
+        return self.items[item_id], submission.worker, self.assignments_of.get((item_id, submission.worker))
+
+    def known(self, worker: str | None) -> Worker:
+        return self.workers.get(worker or "", UNKNOWN_WORKER)
+
+    def skill_of(self, worker: str | None) -> Array:
+        """The skill of a worker, shape (parameters,)."""
+        if worker in self.skills:
+            return self.skills[worker]
+        skill = self.known(worker).skill
+        return self.newcomer if skill is None else np.array(skill)
+
+    def learn_skill(self, worker: str | None, skill: Array) -> None:
+        if worker is not None and skill.size:
+            self.skills[worker] = skill
+
+    def tally_of(self, worker: str) -> Tally:
+        return self.tallies.setdefault(worker, Tally(worker))
+
+    def votes_on(self, item_id: int) -> Sequence[Answer]:
+        return self.answers_on.get(item_id, ())
+
+    def add(self, answer: Answer) -> None:
+        self.answers[_key_of(answer)] = answer
+        self.answers_on.setdefault(answer.item_id, []).append(answer)
+        self.new.append(answer)
+
+
+def _refuse_other_names(submission: SubmittedAnswer, item: Item, assignment: Assignment) -> None:
+    """Item and worker may be named beside the assignment, but then they must be its own."""
+    for name, sent, actual in (("item", submission.item, item.key), ("worker", submission.worker, assignment.worker)):
+        if sent is not None and sent != actual:
+            raise InvalidInput(
+                f"Assignment {submission.assignment!r} is not of {name} {sent!r}.",
+                errors=(FieldError(f"{submission.pointer}/{name}", f"Must be {actual!r}, or left out"),),
+            )
+
+
+def _key_of(answer: Answer) -> VoteKey:
+    if answer.worker is not None:
+        return answer.item_id, answer.worker
+    assert answer.assignment_id is not None  # noqa: S101  an unnamed worker answers under an assignment only
+    return answer.assignment_id
+
+
+async def open_ledger(
+    connection: AsyncConnection, job: Job, submissions: Sequence[SubmittedAnswer], now: datetime
+) -> Ledger:
+    """Load what these submissions touch, in a fixed number of queries."""
+    numbers = {number for submission in submissions if (number := submission.number) is not None}
+    assignments = await assignments_by_number(connection, job.job_id, numbers) if numbers else []
+    keys = {submission.item for submission in submissions if submission.item is not None}
+    items = await load_items(
+        connection, job.job_id, keys=keys, item_ids={assignment.item_id for assignment in assignments}
+    )
+    ids = {row.key: row.item_id for row in items}
+    pairs = {(ids[sent.item], sent.worker) for sent in submissions if sent.item in ids and sent.worker is not None}
+    pairs |= {(assignment.item_id, assignment.worker) for assignment in assignments if assignment.worker is not None}
+    assignments += await assignments_by_pair(connection, job.job_id, pairs) if pairs else []
+    answers = await _answers(connection, job, list(ids.values()), pairs, assignments)
+    workers = {worker for _, worker in pairs} | {answer.worker for answer in answers if answer.worker is not None}
+    return Ledger(
+        job=job,
+        now=now,
+        items={row.item_id: row for row in items},
+        assignments={assignment.assignment_id: assignment for assignment in assignments},
+        answers={_key_of(answer): answer for answer in answers},
+        workers=await load_workers(connection, job.job_id, workers),
+    )
+
+
+async def _answers(
+    connection: AsyncConnection,
+    job: Job,
+    item_ids: Sequence[int],
+    pairs: Collection[tuple[int, str]],
+    assignments: Sequence[Assignment],
+) -> list[Answer]:
+    """The answers that may be repeated here; all answers on the items where finished items score their workers."""
+    if job.engine.model.scores_finished_items:
+        return await answers_on_items(connection, job.job_id, item_ids)
+    unnamed = [assignment.assignment_id for assignment in assignments if assignment.worker is None]
+    named = await answers_by_pair(connection, job.job_id, pairs) if pairs else []
+    return named + (await answers_by_assignment(connection, job.job_id, unnamed) if unnamed else [])
+
+
+async def write_back(connection: AsyncConnection, ledger: Ledger) -> list[Score]:
+    """Write what has changed; returns the workers whose votes were compared with a label."""
+    if not ledger.new:
+        return []
+    job_id = ledger.job.job_id
+    changed = [ledger.items[item_id] for item_id in ledger.changed_items]
+    await insert_answers(connection, job_id, ledger.new)
+    await mark_answered(connection, job_id, ledger.settled)
+    await save_decisions(connection, job_id, changed)
+    by_gold = await save_tallies(connection, job_id, _tallies(ledger))
+    resolved = [item.item_id for item in changed if item.decision.state is ItemState.RESOLVED and item.gold is None]
+    await demote_items(connection, job_id, ledger.demoted, newest=ledger.given)
+    scores = await score_votes(connection, job_id, resolved, newest=ledger.given)
+    await promote_items(connection, job_id, ledger.promoted)
+    return list({score.worker: score for score in (*by_gold, *scores)}.values())  # the later ones know more
+
+
+def _tallies(ledger: Ledger) -> list[Tally]:
+    """What the answers have added to each worker's row, the new skill included."""
+    accuracies = ledger.job.engine.accuracies(list(ledger.skills.values()))
+    for (worker, skill), accuracy in zip(ledger.skills.items(), accuracies, strict=True):
+        tally = ledger.tally_of(worker)
+        tally.skill, tally.accuracy = skill.tolist(), accuracy
+    return list(ledger.tallies.values())

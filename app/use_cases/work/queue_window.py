@@ -1,0 +1,195 @@
+"""The best open items, read once for all workers who ask at the same moment."""
+
+import asyncio
+from bisect import insort
+from collections import Counter, defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from itertools import islice
+
+import numpy as np
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from app.domain.item import Item
+from app.domain.job import Job
+from app.domain.worker import Worker
+from app.policy.core.belief import Array
+from app.policy.core.policy import Uses
+from app.policy.worker_choice.base import SHORTLIST
+from app.store.items import change_open_assignments, save_decisions
+from app.store.queue import QueuedItem, best_open_items, head_of_queue
+from app.use_cases.work.judging import judge_open, values_for
+
+_MOST_READ = 1024  # items read ahead, with everything that a worker needs to see
+_MOST_VALUED = 200_000  # pairs of item and worker, times labels, times labels, that are valued at a time
+
+Rank = tuple[int, float, int]  # tier, -priority, tie_break: the smallest is asked first
+
+
+@dataclass(frozen=True)
+class AskingWorker:
+    """A worker who asks for an item, the worker's price, and what may still be promised; None is unlimited."""
+
+    worker: str | None
+    price: Decimal
+    affordable: Decimal | None
+    has: Collection[int] = ()  # items that were assigned a moment ago: the queue does not know it yet
+
+    def cost_of(self, item: Item) -> Decimal:
+        return item.cost * self.price
+
+    def may_take(self, queued: QueuedItem) -> bool:
+        if self.worker in queued.seen_by or queued.item.item_id in self.has:
+            return False
+        return self.affordable is None or self.cost_of(queued.item) <= self.affordable
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """The best item for a worker, its tier, and the value of the worker's answer per cost of the item."""
+
+    queued: QueuedItem
+    tier: int
+    value_per_cost: float
+
+
+class QueueWindow:
+    """Gives each worker the item that the queue would give if workers asked one by one.
+
+    Items come from the head of the queue, read once for all. The queue is read again, for one worker alone, only where
+    too few of them suit the worker, or where an item has moved because its allocation depends on open assignments.
+
+    The stored priority assumes a new worker. For a known worker the first `SHORTLIST` items that suit are valued with
+    the worker's skill, and the best of them is the candidate.
+    """
+
+    def __init__(self, connection: AsyncConnection, job: Job, skills: Mapping[str, Array]) -> None:
+        self._connection, self._job = connection, job
+        self._skills = skills if job.engine.tells_workers_apart else {}
+        self._queue: list[QueuedItem] = []  # those that may get one more assignment, best first
+        self._known: set[int] = set()
+        self._complete = False  # no other item may get one more assignment
+        self._horizon: Rank = (0, 0.0, 0)  # behind this rank there may be items that were not read
+        self._assigned: Counter[int] = Counter()
+        self._changed: dict[int, Item] = {}
+        self._valued: set[str] = set()  # workers for whom everything was valued that was read ahead
+        self._values: dict[int, dict[str, tuple[int, float]]] = defaultdict(dict)  # tier and value, by item and worker
+
+    async def read_ahead(self, assignments: int) -> None:
+        """Read the head of the queue, enough for this many assignments."""
+        ahead = max(assignments - 1, 0) + (SHORTLIST - 1 if self._skills else 0)
+        most = min(1 << ahead.bit_length(), _MOST_READ)  # few different statements, each prepared once
+        self._queue = await head_of_queue(self._connection, self._job.job_id, most=most)
+        self._known = {queued.item.item_id for queued in self._queue}
+        self._complete = len(self._queue) < most
+        if self._queue:
+            self._horizon = _rank(self._queue[-1])
+        await self.value_for(list(self._skills))
+
+    def add_workers(self, skills: Mapping[str, Array]) -> None:
+        """Further workers who may ask."""
+        if self._job.engine.tells_workers_apart:
+            self._skills = {**self._skills, **skills}
+
+    async def value_for(self, workers: Sequence[str]) -> None:
+        """Value what was read for several workers at once, off the event loop."""
+        items = [queued.item for queued in self._queue]
+        new = [name for name in workers if name in self._skills and name not in self._valued]
+        if len(new) > 1 and items:
+            many = max(_MOST_VALUED // (len(items) * len(self._job.policy.labels) ** 2), 1)
+            for start in range(0, len(new), many):
+                await asyncio.to_thread(self._value, items, new[start : start + many])
+            self._valued |= set(new)
+
+    @property
+    def is_empty(self) -> bool:
+        """No open item may get one more assignment, whoever asks."""
+        return self._complete and not self._queue
+
+    async def best_for(self, asking: AskingWorker) -> Candidate | None:
+        """The best item for this worker; None where there is none."""
+        most = SHORTLIST if asking.worker in self._skills else 1
+        found = self._first(asking, most)
+        if not self._complete and (len(found) < most or _rank(found[-1]) > self._horizon):
+            await self._read_for(asking, most)
+            found = self._first(asking, most)
+        return self._best_of(found, asking.worker) if found else None
+
+    def take(self, candidate: Candidate, worker: str | None) -> None:
+        """Count one more open assignment of the candidate's item, and put the item back if it may get another."""
+        queued = candidate.queued
+        self._queue.remove(queued)
+        item = replace(queued.item, open_assignments=queued.item.open_assignments + 1)
+        self._assigned[item.item_id] += 1
+        if Uses.OPEN_ASSIGNMENTS in self._job.engine.uses:
+            (item,) = judge_open(self._job.engine, [item])
+            self._changed[item.item_id] = item
+        if item.open_assignments < item.decision.max_open_assignments:
+            seen_by = queued.seen_by if worker is None else queued.seen_by | {worker}
+            insort(self._queue, QueuedItem(item, seen_by), key=_rank)
+
+    async def write_back(self, gold: Mapping[int, int]) -> None:
+        """Write the new numbers of open assignments; `gold` items are not in the queue, and counted apart."""
+        if self._changed:
+            await save_decisions(self._connection, self._job.job_id, list(self._changed.values()))
+            await change_open_assignments(self._connection, self._job.job_id, gold)
+        else:
+            await change_open_assignments(self._connection, self._job.job_id, self._assigned + Counter(gold))
+
+    def _first(self, asking: AskingWorker, most: int) -> list[QueuedItem]:
+        """The first items of the window that suit the worker."""
+        return list(islice((queued for queued in self._queue if asking.may_take(queued)), most))
+
+    async def _read_for(self, asking: AskingWorker, most: int) -> None:
+        """Read the best items for this worker that are not in the window yet."""
+        further = await best_open_items(
+            self._connection,
+            self._job.job_id,
+            worker=asking.worker,
+            price=asking.price,
+            affordable=asking.affordable,
+            besides=self._known,
+            most=most,
+        )
+        for found in further:
+            self._known.add(found.item.item_id)
+            insort(self._queue, found, key=_rank)
+
+    def _best_of(self, found: list[QueuedItem], worker: str | None) -> Candidate:
+        if worker is None or worker not in self._skills:
+            decision = found[0].item.decision
+            return Candidate(found[0], decision.tier, decision.priority)
+        unvalued = [queued.item for queued in found if worker not in self._values[queued.item.item_id]]
+        if unvalued:
+            self._value(unvalued, [worker])
+        candidates = [Candidate(queued, *self._values[queued.item.item_id][worker]) for queued in found]
+        # The first of equals, as the queue has them.
+        return min(candidates, key=lambda candidate: (candidate.tier, -candidate.value_per_cost))
+
+    def _value(self, items: Sequence[Item], workers: Sequence[str]) -> None:
+        skills = np.array([self._skills[worker] for worker in workers])
+        values, tiers = values_for(self._job.engine, items, skills)
+        for item, tier, value in zip(items, tiers.tolist(), values.tolist(), strict=True):
+            self._values[item.item_id] |= zip(workers, zip(tier, value, strict=True), strict=True)
+
+
+def skills_for(job: Job, workers: Mapping[str, Worker], chosen: Collection[str]) -> dict[str, Array]:
+    """The skills by which items are valued, of those workers about whom more is known than about a newcomer.
+
+    Workers among whom one is to be chosen are valued with the skill that the choice assumes, newcomers included.
+    """
+    engine = job.engine
+    if not engine.tells_workers_apart:
+        return {}
+    newcomer, choice = engine.newcomer(), job.policy.worker_choice
+    skills = {name: np.array(worker.skill) for name, worker in workers.items() if worker.skill is not None}
+    known = [skills.get(name, newcomer) for name in chosen]
+    if known and choice.compares_offers:
+        skills |= zip(chosen, choice.assumed_skill(engine.model, np.array(known)), strict=True)
+    return skills
+
+
+def _rank(queued: QueuedItem) -> Rank:
+    decision = queued.item.decision
+    return decision.tier, -decision.priority, queued.item.tie_break

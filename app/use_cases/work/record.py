@@ -1,0 +1,328 @@
+"""Record answers: check them, pay for them, count the votes, and say what becomes of the items."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+
+import numpy as np
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from app.domain.answer import Answer
+from app.domain.item import DECISION_OF, Item, ItemDecision, ItemState
+from app.domain.job import Job
+from app.errors import AnswerConflict, BudgetExhausted, ItemClosed, SufficeError, WorkerBlocked
+from app.policy.core.belief import State
+from app.policy.core.decision import Decision, Reason, Verdict
+from app.use_cases.work.judging import ItemFacts, judge, judge_as_first_vote, keep_closed, learn
+from app.use_cases.work.ledger import Ledger, SubmittedAnswer, Vote, open_ledger, write_back
+from app.use_cases.workers.blocking import block_guessers
+
+_MOST_ON_LOOP = 128  # answers that are recorded on the event loop, where no skills are learned: a millisecond or two
+
+
+@dataclass(frozen=True)
+class RecordedAnswer:
+    """What the sender of an answer gets back."""
+
+    item: str
+    worker: str | None
+    duplicate: bool
+    late: bool
+    counted: bool
+    verdict: Decision
+    label: str | None
+    confidence: float
+    reason: Reason
+
+
+Outcome = RecordedAnswer | SufficeError
+
+
+async def record_answers(
+    connection: AsyncConnection, job: Job, sent: Sequence[Sequence[SubmittedAnswer]], now: datetime
+) -> tuple[Job, list[list[Outcome]]]:
+    """Record the answers of each request in their order; one that is refused does not affect the others."""
+    ledger = await open_ledger(connection, job, [submission for one in sent for submission in one], now)
+    order = _interleaved(ledger, sent)
+    submissions = [submission for request in order for submission in sent[request]]
+    if len(submissions) <= _MOST_ON_LOOP and not ledger.newcomer.size:
+        outcomes = iter(_record_all(ledger, submissions))
+    else:
+        outcomes = iter(await asyncio.to_thread(_record_all, ledger, submissions))
+    scores = await write_back(connection, ledger)
+    job = ledger.balanced()
+    if scores and job.policy.spammers is not None:
+        job = await block_guessers(connection, job, scores, now)
+    by_request = {request: [next(outcomes) for _ in sent[request]] for request in order}
+    return job, [by_request[request] for request in range(len(sent))]
+
+
+def _interleaved(ledger: Ledger, sent: Sequence[Sequence[SubmittedAnswer]]) -> list[int]:
+    """The requests in an order in which answers on one item do not follow each other.
+
+    All of them wait at the same moment, so any order is fair, and answers on different items are judged together.
+    """
+    seen: Counter[int | None] = Counter()
+    rounds = []
+    for submissions in sent:
+        item_id = ledger.item_of(submissions[0]) if len(submissions) == 1 else None
+        rounds.append(seen[item_id])
+        seen[item_id] += 1
+    return sorted(range(len(sent)), key=rounds.__getitem__)
+
+
+def _record_all(ledger: Ledger, submissions: Sequence[SubmittedAnswer]) -> list[Outcome]:
+    """Check and pay one by one; learn from many votes at once, as long as they do not affect each other."""
+    outcomes: dict[int, Outcome] = {}
+    run = _Run(ledger)
+    for position, submission in enumerate(submissions):
+        try:
+            vote = ledger.find_vote(submission)
+            if run.conflicts_with(vote):
+                outcomes |= run.settle()
+                run, vote = _Run(ledger), replace(vote, item=ledger.items[vote.item.item_id])
+            given = ledger.answers.get(vote.key)
+            if given is not None:
+                outcomes[position] = _repeat(ledger.job, vote, given)
+                continue
+            _check(ledger, vote)
+            _pay(ledger, vote)
+            run.add(position, vote)
+        except SufficeError as refusal:
+            outcomes[position] = refusal
+    outcomes |= run.settle()
+    return [outcomes[position] for position in range(len(submissions))]
+
+
+def _repeat(job: Job, vote: Vote, given: Answer) -> RecordedAnswer:
+    """The same answer gets the same result; another one is refused."""
+    if given.label == vote.label:
+        return _recorded(job, vote.item, given, duplicate=True)
+    labels = job.policy.labels
+    who = f"Worker {vote.worker!r}" if vote.worker is not None else "This assignment"
+    raise AnswerConflict(
+        f"{who} has already answered {vote.item.key!r} with {labels[given.label]!r}, not {labels[vote.label]!r}. "
+        "The first answer stays."
+    )
+
+
+def _check(ledger: Ledger, vote: Vote) -> None:
+    """Refuse blocked workers, and answers that have no live assignment where the item is closed or too expensive."""
+    block = ledger.known(vote.worker).block
+    if block is not None:
+        raise WorkerBlocked(f"Worker {vote.worker!r} is blocked: {block['reason']['message'].rstrip('.')}.")
+    if vote.under_live_assignment:
+        return
+    item, left = vote.item, ledger.remaining
+    # Gold is closed, and still takes answers; what the crowd made gold, only under an assignment.
+    takes_answers = item.gold is not None and (not item.promoted or vote.assignment is not None)
+    if item.decision.state is not ItemState.OPEN and not takes_answers:
+        state = str(item.decision.state).replace("_", " ")
+        raise ItemClosed(f"Item {item.key!r} is {state} and takes no more answers. {item.decision.reason.message}")
+    if left is not None and vote.cost > left:
+        raise BudgetExhausted(
+            f"An answer on {item.key!r} costs {vote.cost:f}, and {left:f} of the budget is left. Raise `budget`."
+        )
+
+
+def _pay(ledger: Ledger, vote: Vote) -> None:
+    """Turn the reservation of a live assignment into expense, or spend from the rest of the budget."""
+    if vote.under_live_assignment:
+        ledger.reserved -= vote.cost
+    ledger.spent += vote.cost
+    ledger.given += 1
+    if vote.assignment is not None:
+        ledger.settled.add(vote.assignment.assignment_id)
+
+
+@dataclass
+class _Run:
+    """Votes that are paid for and do not affect each other, so that they can be learned from together."""
+
+    ledger: Ledger
+    votes: dict[int, Vote] = field(default_factory=dict)  # by the position among the submissions
+    items: set[int] = field(default_factory=set)
+    scored: set[str | None] = field(default_factory=set)
+    state_length: int | None = None  # of the model states
+
+    def conflicts_with(self, vote: Vote) -> bool:
+        """The vote is on the same item, or by a worker whose skill the end of an item of this run would change.
+
+        Or its item has a model state of another length: only rows of one length make an array.
+        """
+        length = len(vote.item.decision.model_state)
+        return vote.item.item_id in self.items or vote.worker in self.scored or self.state_length not in {None, length}
+
+    def add(self, position: int, vote: Vote) -> None:
+        self.votes[position] = vote
+        self.items.add(vote.item.item_id)
+        self.state_length = len(vote.item.decision.model_state)
+        if self.ledger.job.engine.model.scores_finished_items:
+            voters = {answer.worker for answer in self.ledger.votes_on(vote.item.item_id)}
+            self.scored |= (voters | {vote.worker}) - {None}
+
+    def settle(self) -> dict[int, Outcome]:
+        """Learn from the votes, judge their items, and enter both into the ledger."""
+        if not self.votes:
+            return {}
+        ledger, votes = self.ledger, list(self.votes.values())
+        items = [
+            replace(vote.item, open_assignments=vote.item.open_assignments - vote.under_live_assignment)
+            for vote in votes
+        ]
+        judged = judge(ledger.job.engine, _learn(ledger, votes), [ItemFacts.of(item) for item in items])
+        first = ledger.given - len(votes) + 1
+        outcomes: dict[int, Outcome] = {}
+        for number, (position, vote) in enumerate(self.votes.items()):
+            decision, verdict = judged[number]
+            item, verdict, confidence = _decided(ledger, vote, items[number], decision, verdict)
+            answer = _answer(ledger, vote, item, first + number, verdict, confidence)
+            _enter(ledger, vote, item, answer)
+            outcomes[position] = _recorded(ledger.job, item, answer, duplicate=False)
+        return outcomes
+
+
+def _learn(ledger: Ledger, votes: Sequence[Vote]) -> State:
+    """The items' state after these votes, one worker's votes in turn; learned skills go into the ledger."""
+    states = []
+    for some in _without_repeated_workers(votes) if ledger.newcomer.size else [votes]:
+        skills = np.array([ledger.skill_of(vote.worker) for vote in some])
+        state, learned = learn(ledger.job.engine, [vote.item for vote in some], skills, [vote.label for vote in some])
+        for vote, skill in zip(some, learned, strict=True):
+            if not _checks_gold(ledger, vote):
+                ledger.learn_skill(vote.worker, skill)
+        states.append(state)
+    if len(states) == 1:
+        return states[0]
+    return State(*(np.concatenate([getattr(state, name) for state in states]) for name in ("votes", "model_state")))
+
+
+def _without_repeated_workers(votes: Sequence[Vote]) -> list[list[Vote]]:
+    """The votes in pieces, cut where a worker comes again."""
+    pieces: list[list[Vote]] = [[]]
+    workers: set[str | None] = set()
+    for vote in votes:
+        if vote.worker in workers:
+            pieces.append([])
+            workers.clear()
+        pieces[-1].append(vote)
+        workers |= {vote.worker} - {None}
+    return pieces
+
+
+def _checks_gold(ledger: Ledger, vote: Vote) -> bool:
+    """The answer does not test its worker, but an item that the crowd made gold."""
+    policy, assignment = ledger.job.policy, vote.assignment
+    if not vote.item.promoted or assignment is None or policy.auto_gold is None:
+        return False
+    return policy.auto_gold.checks(policy.seed, assignment.assignment_id)
+
+
+def _decided(
+    ledger: Ledger, vote: Vote, item: Item, judged: ItemDecision, verdict: Verdict
+) -> tuple[Item, Verdict, float]:
+    """The item after the vote, and the verdict and the confidence that the sender gets.
+
+    An item that closed while the assignment was out stays closed. An answer on gold looks from outside like the first
+    answer on any other item. A check that refutes crowd-made gold makes it an item like any other, perhaps open;
+    answers that were compared with it are not compared again.
+    """
+    before = vote.item.decision
+    with_votes = replace(before, votes=judged.votes, model_state=judged.model_state)
+    kept = keep_closed(with_votes, judged, corrects=False)
+    if item.gold is None:
+        if kept is with_votes:
+            verdict = Verdict(DECISION_OF[before.state], before.reason, before.label)
+        return replace(item, decision=kept), verdict, kept.confidence
+    seen = judge_as_first_vote(ledger.job.engine, vote.item, ledger.skill_of(vote.worker), vote.label)
+    if _checks_gold(ledger, vote) and vote.label != item.gold:
+        return replace(item, decision=judged, gold=None, promoted=False, scored=ledger.given), *seen
+    return replace(item, decision=kept), *seen
+
+
+def _enter(ledger: Ledger, vote: Vote, item: Item, answer: Answer) -> None:
+    """Enter the answer into the ledger, with the counters of job and worker."""
+    before, after = vote.item.decision, item.decision
+    ledger.progress += after.progress - before.progress
+    ledger.add(answer)
+    _tally(ledger, vote, item)
+    ledger.items[item.item_id] = item
+    ledger.changed_items.add(item.item_id)
+    ledger.resolved += (after.state is ItemState.RESOLVED) - (before.state is ItemState.RESOLVED)
+    ledger.given_up += (after.state is ItemState.GIVEN_UP) - (before.state is ItemState.GIVEN_UP)
+    if before.state is ItemState.OPEN and after.label is not None:
+        _score_workers(ledger, item.item_id, after.label)
+        auto_gold = ledger.job.policy.auto_gold
+        if auto_gold is not None and auto_gold.promotes(np.array([after.confidence]))[0]:
+            ledger.promoted.add(item.item_id)
+    if vote.item.promoted and not item.promoted:
+        ledger.demoted.add(item.item_id)
+
+
+def _tally(ledger: Ledger, vote: Vote, item: Item) -> None:
+    """Count the answer for its worker: how long it took, and on gold whether it was right."""
+    if vote.worker is None:
+        return
+    tally = ledger.tally_of(vote.worker)
+    tally.answers += 1
+    if vote.assignment is not None and vote.under_live_assignment:
+        # Never negative, whatever the clocks of two replicas say.
+        tally.seconds.append(max((ledger.now - vote.assignment.leased_at).total_seconds(), 0.0))
+    if item.gold is not None and not _checks_gold(ledger, vote):
+        agrees = vote.label == item.gold
+        tally.gold_asked += 1
+        tally.gold_right += agrees
+        if ledger.job.engine.model.scores_finished_items:
+            _score(ledger, vote.worker, agrees=agrees)
+
+
+def _score_workers(ledger: Ledger, item_id: int, label: int) -> None:
+    """Learn from a finished item who agreed with its label, for worker models that use it."""
+    if not ledger.job.engine.model.scores_finished_items:
+        return
+    for answer in ledger.votes_on(item_id):
+        if not answer.withheld and answer.answer_id > ledger.items[item_id].scored:
+            _score(ledger, answer.worker, agrees=answer.label == label)
+
+
+def _score(ledger: Ledger, worker: str | None, *, agrees: bool) -> None:
+    scored = ledger.job.engine.model.score(ledger.skill_of(worker)[None, :], np.array([agrees]))
+    ledger.learn_skill(worker, scored[0])
+
+
+def _answer(ledger: Ledger, vote: Vote, after: Item, number: int, verdict: Verdict, confidence: float) -> Answer:
+    return Answer(
+        answer_id=number,
+        item_id=after.item_id,
+        worker=vote.worker,
+        assignment_id=vote.assignment.assignment_id if vote.assignment else None,
+        label=vote.label,
+        cost=vote.cost,
+        late=vote.late,
+        counted=sum(after.decision.votes) > sum(vote.item.decision.votes),
+        verdict={
+            "decision": verdict.decision,
+            "reason": {"code": verdict.reason.code, "message": verdict.reason.message},
+            "label": verdict.label,
+            "confidence": confidence,
+        },
+        answered_at=ledger.now,
+    )
+
+
+def _recorded(job: Job, item: Item, answer: Answer, *, duplicate: bool) -> RecordedAnswer:
+    verdict = answer.verdict
+    label = verdict["label"]
+    return RecordedAnswer(
+        item=item.key,
+        worker=answer.worker,
+        duplicate=duplicate,
+        late=answer.late,
+        counted=answer.counted,
+        verdict=Decision(verdict["decision"]),
+        label=None if label is None else job.policy.labels[label],
+        confidence=verdict["confidence"],
+        reason=Reason(**verdict["reason"]),
+    )

@@ -1,0 +1,160 @@
+"""Judge stored items again when the policy, the budget or the votes have changed, a page at a time."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from math import fsum
+
+import numpy as np
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from app.domain.item import ItemDecision, ItemRow, ItemState
+from app.domain.job import Job
+from app.policy.core.belief import Array
+from app.policy.engine import Engine
+from app.store.item_decisions import ballots_on_items, page_of_item_rows, replace_decisions
+from app.store.items import demote_items
+from app.store.jobs import save_ledger
+from app.store.workers import Tally, load_workers, save_tallies, score_votes
+from app.use_cases.work.judging import judge_rows, keep_closed
+from app.use_cases.workers.blocking import block_guessers
+
+_PAGE = 20_000  # items judged at a time: enough for arrays to pay, few enough for the memory
+
+
+@dataclass(frozen=True)
+class DecisionChange:
+    """The decision about one item before and after."""
+
+    item_id: int
+    before: ItemDecision
+    after: ItemDecision
+    demoted: bool = False  # it was gold made by the crowd, and its label did not hold
+
+
+async def rejudge_job(
+    connection: AsyncConnection, job: Job, *, closed_too: bool = False, now: datetime | None = None
+) -> Job:
+    """Judge the items of a locked job by its present policy, budget and costs; returns the job with new counters.
+
+    Votes and model states do not depend on the requirement, so a decision is a pure function of what is stored.
+    Without `closed_too` only open items are judged: that is what a new budget or new items need. With it, closed items
+    are judged too, by all their votes, also those that came after they had closed: that is what a new requirement
+    needs. Live assignments stay live.
+
+    The votes on items that become resolved are compared with the label, each once. An item that opens again does not
+    take these scores back, because they have weighed other votes since. Workers who turn out to guess are blocked as
+    of `now`; where no item can become resolved, `now` is not needed.
+    """
+    after = 0
+    while rows := await page_of_item_rows(connection, job.job_id, open_only=not closed_too, after=after, most=_PAGE):
+        job = await rejudge_rows(connection, job, rows, rows, reopens=closed_too, now=now)
+        after = rows[-1].item_id
+    await save_ledger(connection, job)
+    return job
+
+
+async def rejudge_rows(
+    connection: AsyncConnection,
+    job: Job,
+    before: Sequence[ItemRow],
+    after: Sequence[ItemRow],
+    *,
+    reopens: bool,
+    now: datetime | None,
+) -> Job:
+    """Judge items of a locked job by the votes and model states in `after`, and write it; returns the new counters."""
+    changes = await asyncio.to_thread(changes_of, job.engine, before, after, reopens=reopens)
+    return await write_changes(connection, job, changes, now)
+
+
+def changes_of(
+    engine: Engine, before: Sequence[ItemRow], after: Sequence[ItemRow], *, reopens: bool
+) -> list[DecisionChange]:
+    """What judging changes about items, by ascending number, whose votes and model states are now those in `after`.
+
+    Unless it `reopens` items, a closed item stays closed: only its label may change, to another that is good enough.
+    An item that the crowd made gold is gold no more if its label does not hold.
+    """
+    changes = []
+    for was, row, judged in zip(before, after, judge_rows(engine, after), strict=True):
+        decision = judged if reopens else keep_closed(row.decision, judged, corrects=True)
+        if decision != was.decision:
+            holds = decision.state is ItemState.RESOLVED and decision.label == was.gold
+            changes.append(DecisionChange(was.item_id, was.decision, decision, demoted=was.promoted and not holds))
+    return changes
+
+
+async def write_changes(
+    connection: AsyncConnection, job: Job, changes: Sequence[DecisionChange], now: datetime | None
+) -> Job:
+    """Write new decisions of a locked job, and what they say about workers; returns the job with new counters."""
+    await replace_decisions(connection, job.job_id, [(change.item_id, change.after) for change in changes])
+    demoted = [change.item_id for change in changes if change.demoted]
+    await demote_items(connection, job.job_id, demoted, newest=job.answers)
+    resolved = _newly_resolved(changes)
+    await _score_workers(connection, job, resolved)
+    scores = await score_votes(connection, job.job_id, resolved.keys(), newest=job.answers)
+    job = _with_counters(job, changes)
+    return job if now is None else await block_guessers(connection, job, scores, now)
+
+
+def _with_counters(job: Job, changes: Sequence[DecisionChange]) -> Job:
+    return replace(
+        job,
+        resolved=job.resolved + _increase(ItemState.RESOLVED, changes),
+        given_up=job.given_up + _increase(ItemState.GIVEN_UP, changes),
+        gold_items=job.gold_items - sum(change.demoted for change in changes),
+        progress=job.progress + fsum(change.after.progress - change.before.progress for change in changes),
+    )
+
+
+def _increase(state: ItemState, changes: Sequence[DecisionChange]) -> int:
+    """How many more items are in this state after the changes."""
+    return sum((change.after.state is state) - (change.before.state is state) for change in changes)
+
+
+def _newly_resolved(changes: Sequence[DecisionChange]) -> dict[int, int]:
+    """The label of each item that was not resolved before."""
+    return {
+        change.item_id: change.after.label
+        for change in changes
+        if change.after.label is not None and change.before.state is not ItemState.RESOLVED
+    }
+
+
+async def _score_workers(connection: AsyncConnection, job: Job, labels: Mapping[int, int]) -> None:
+    """Learn from finished items who agreed with their labels, for worker models that use it."""
+    if not labels or not job.engine.model.scores_finished_items:
+        return
+    ballots = await ballots_on_items(connection, job.job_id, labels.keys())
+    agreed: dict[str, list[bool]] = {}
+    for item_id, worker, label in ballots:
+        agreed.setdefault(worker, []).append(label == labels[item_id])
+    known = await load_workers(connection, job.job_id, agreed.keys())
+    skills = {name: worker.skill for name, worker in known.items() if worker.skill is not None}
+    scored = await asyncio.to_thread(_scored, job.engine, agreed, skills)
+    accuracies = job.engine.accuracies(list(scored.values()))
+    tallies = [
+        Tally(name, skill.tolist(), accuracy)
+        for (name, skill), accuracy in zip(scored.items(), accuracies, strict=True)
+    ]
+    await save_tallies(connection, job.job_id, tallies)
+
+
+def _scored(
+    engine: Engine, agreed: Mapping[str, Sequence[bool]], known: Mapping[str, Sequence[float]]
+) -> dict[str, Array]:
+    """The skill of each worker after all of this: the first item of every worker, then the second, and so on."""
+    workers = sorted(agreed, key=lambda name: len(agreed[name]), reverse=True)
+    newcomer = engine.newcomer()
+    skills: Array = np.array([known.get(name, newcomer) for name in workers])
+    left, turn = len(workers), 0
+    while left:
+        now = np.array([agreed[name][turn] for name in workers[:left]])
+        skills[:left] = engine.model.score(skills[:left], now)
+        turn += 1
+        while left and len(agreed[workers[left - 1]]) == turn:
+            left -= 1
+    return dict(zip(workers, skills, strict=True))

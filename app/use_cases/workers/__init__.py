@@ -1,0 +1,1 @@
+"""Register workers, read what is known of them, and block them."""

@@ -1,0 +1,84 @@
+"""Skills of workers: how often a worker is right, and the arrays of skills that the engine takes."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import special
+
+from app.domain.job import Job
+from app.domain.worker import WorkerRecord
+from app.policy.core.belief import Array
+from app.policy.engine import Engine
+
+_JEFFREYS = 0.5
+_LOW, _HIGH = 0.025, 0.975
+
+
+@dataclass(frozen=True, slots=True)
+class Skill:
+    """How often a worker is right, with a 95 % interval."""
+
+    estimate: float
+    low: float
+    high: float
+
+
+def estimates_accuracy(job: Job) -> bool:
+    """Whether the job's model estimates how often a worker is right; some models have only a weight, or nothing."""
+    newcomer = job.engine.newcomer()[None, :]
+    return not np.isnan(job.engine.model.interval(newcomer)).any()
+
+
+def accuracies(job: Job, skills: Sequence[Sequence[float] | Array]) -> Sequence[float | None]:
+    """How often workers with these skills are right; None if the job's model does not estimate that."""
+    if not skills or not estimates_accuracy(job):
+        return [None] * len(skills)
+    found: list[float] = job.engine.model.accuracy(np.array(skills)).tolist()
+    return found
+
+
+def estimates(job: Job, rows: Sequence[WorkerRecord]) -> list[Skill | None]:
+    """Each worker's skill by the job's model, or by agreement with final labels if the model does not estimate it.
+
+    None for a worker of whom nothing is known yet.
+    """
+    if not estimates_accuracy(job):
+        return [_by_agreement(row.agreed_answers, row.scored_answers) for row in rows]
+    known = [row.skill for row in rows if row.skill is not None]
+    model, skills = job.engine.model, np.array(known)
+    ends = np.column_stack([model.accuracy(skills), model.interval(skills)]).tolist() if known else []
+    found = iter(Skill(*three) for three in ends)
+    return [None if row.skill is None else next(found) for row in rows]
+
+
+def skill_rows(
+    engine: Engine, known: Sequence[Sequence[float] | None], workers: int, otherwise: Array | None = None
+) -> Array:
+    """The skills of all workers as rows: the known ones first, unnamed workers last, shape (workers, *).
+
+    A worker of whom nothing is known gets the row of `otherwise`, or a newcomer's skill.
+    """
+    newcomer = engine.newcomer()
+    rows = np.tile(newcomer, (workers, 1)) if otherwise is None else otherwise.copy()
+    for row, skill in enumerate(known):
+        if skill is not None:
+            rows[row] = skill if len(skill) == len(newcomer) else _converted(engine, skill)
+    return rows
+
+
+def _converted(engine: Engine, skill: Sequence[float]) -> Array:
+    """A skill that was copied from a job in another stage, converted to the stage in force."""
+    classes = len(engine.policy.labels)
+    stages = engine.policy.worker_model.stages(classes)
+    widths = [len(model.newcomer(classes)) for model in stages.models]
+    return np.asarray(stages.convert(np.array([skill]), widths.index(len(skill)), engine.stage)[0])
+
+
+def _by_agreement(agreed_answers: int, scored_answers: int) -> Skill | None:
+    """Mean and 95 % interval of Beta(agreed_answers + 1/2, scored_answers - agreed_answers + 1/2), Jeffreys' prior."""
+    if not scored_answers:
+        return None
+    right, wrong = agreed_answers + _JEFFREYS, scored_answers - agreed_answers + _JEFFREYS
+    low, high = special.betaincinv(right, wrong, np.array([_LOW, _HIGH])).tolist()
+    return Skill(right / (right + wrong), low, high)

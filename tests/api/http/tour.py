@@ -1,0 +1,181 @@
+"""A tour through every operation on one small job: the examples of the OpenAPI document are recorded from it."""
+
+import json
+from collections.abc import AsyncIterator
+from typing import Any, NamedTuple
+
+import httpx
+
+JOB = "0198a3f2-5c1e-7d40-9b6a-2f8e4c7d1a35"  # stands in the examples for the id that the service drew
+REQUEST_ID = "5f1c0b9e8d7a4c3b9a2e6d5f4c3b2a10"
+MOST_ENTRIES = 3  # of a list in an example
+
+ITEMS = [
+    {"key": f"i{number}", "payload": {"url": f"https://example.org/{number}.jpg"}, "cost": "1"} for number in (1, 2, 3)
+]
+BETA = {"kind": "beta", "a": 6, "b": 2}
+JOB_PATH = "/v1/jobs/{job}"
+
+
+class Stop(NamedTuple):
+    operation: str
+    method: str
+    path: str
+    request: Any = None
+    parameters: dict[str, str] | None = None
+
+
+TOUR = (
+    Stop("create_job", "POST", "/v1/jobs", {"name": "cats", "labels": ["cat", "dog"], "budget": "100"}),
+    Stop("add_items", "POST", f"{JOB_PATH}/items", ITEMS),
+    Stop(
+        "register_workers",
+        "POST",
+        f"{JOB_PATH}/workers",
+        [{"worker": "w1", "price": "1"}, {"worker": "expert", "price": "2"}],
+    ),
+    Stop("next_assignments", "POST", f"{JOB_PATH}/next", {"worker": "w1", "count": 3}),
+    Stop("send_answers", "POST", f"{JOB_PATH}/answers", {"assignment": "1", "label": "cat"}),
+    Stop(
+        "extend_assignment",
+        "POST",
+        f"{JOB_PATH}/assignments/{{assignment}}/extend",
+        {"seconds": 600},
+        {"assignment": "2"},
+    ),
+    Stop("release_assignment", "POST", f"{JOB_PATH}/assignments/{{assignment}}/release", None, {"assignment": "2"}),
+    Stop("skip_assignment", "POST", f"{JOB_PATH}/assignments/{{assignment}}/skip", None, {"assignment": "3"}),
+    Stop("list_assignments", "GET", f"{JOB_PATH}/assignments"),
+    Stop("list_jobs", "GET", "/v1/jobs"),
+    Stop("get_job", "GET", JOB_PATH),
+    Stop("change_job", "PATCH", JOB_PATH, {"name": "cats and dogs", "budget": "120"}),
+    Stop("pause_job", "POST", f"{JOB_PATH}/pause"),
+    Stop("resume_job", "POST", f"{JOB_PATH}/resume"),
+    Stop("list_items", "GET", f"{JOB_PATH}/items"),
+    Stop("get_item", "GET", f"{JOB_PATH}/items/{{key}}", None, {"key": "i1"}),
+    Stop("list_workers", "GET", f"{JOB_PATH}/workers"),
+    Stop("get_worker", "GET", f"{JOB_PATH}/workers/{{worker}}", None, {"worker": "w1"}),
+    Stop("set_worker_price", "POST", f"{JOB_PATH}/workers/{{worker}}/price", {"price": "1.5"}, {"worker": "expert"}),
+    Stop(
+        "block_worker",
+        "POST",
+        f"{JOB_PATH}/workers/{{worker}}/block",
+        {"reason": "answers at random", "votes": "remove"},
+        {"worker": "expert"},
+    ),
+    Stop("unblock_worker", "POST", f"{JOB_PATH}/workers/{{worker}}/unblock", None, {"worker": "expert"}),
+    Stop("list_results", "GET", f"{JOB_PATH}/results"),
+    Stop("list_answers", "GET", f"{JOB_PATH}/answers"),
+    Stop("refit_job", "POST", f"{JOB_PATH}/refit"),
+    Stop("forecast_job", "POST", f"{JOB_PATH}/forecast"),
+    Stop(
+        "replay_job",
+        "POST",
+        f"{JOB_PATH}/replay",
+        {"policies": ["job", "information", "round-robin"], "labels_per_item": [1, 2, 3], "seeds": 5},
+    ),
+    Stop("list_operations", "GET", f"{JOB_PATH}/operations"),
+    Stop("get_operation", "GET", f"{JOB_PATH}/operations/{{operation}}", None, {"operation": "1"}),
+    Stop(
+        "plan_accuracy_cost",
+        "POST",
+        "/v1/plans/accuracy-cost",
+        {
+            "prior": BETA,
+            "cost": "0.05",
+            "max_workers": 15,
+            "value": {"kind": "linear", "value": 1, "loss": 5},
+            "max_cost": "0.5",
+        },
+    ),
+    Stop(
+        "plan_fitness",
+        "POST",
+        "/v1/plans/fitness",
+        {
+            "value": "1",
+            "loss": "5",
+            "cost": "0.05",
+            "prior": BETA,
+            "expert": {"price": "1", "accuracy": 0.98},
+            "model": {"accuracy": 0.7, "price": "0.01"},
+        },
+    ),
+    Stop(
+        "plan_forecast",
+        "POST",
+        "/v1/plans/forecast",
+        {"labels": ["cat", "dog"], "items": 100, "budget": "600", "prior": BETA, "crowd": {"workers": 50}},
+    ),
+    Stop(
+        "plan_requirement",
+        "POST",
+        "/v1/plans/requirement",
+        {"accuracy": 0.9, "prior": BETA, "items": 100, "cost": "0.05"},
+    ),
+    Stop(
+        "plan_split",
+        "POST",
+        "/v1/plans/split",
+        {
+            "budget": "100",
+            "groups": [
+                {"cost": "0.2", "items": 50, "accuracy": 0.9},
+                {"cost": "0.5", "items": 50, "accuracy": 0.7},
+            ],
+            "target": {"error_rate": 0.1},
+        },
+    ),
+    Stop("list_policies", "GET", "/v1/catalog"),
+    Stop("get_health", "GET", "/healthz"),
+    Stop("get_readiness", "GET", "/readyz"),
+)
+TIERS = Stop("set_worker_tier", "POST", f"{JOB_PATH}/workers/{{worker}}/tier", {"tier": "good"}, {"worker": "expert"})
+END = Stop("delete_job", "DELETE", JOB_PATH)
+
+
+async def visited(client: httpx.AsyncClient) -> AsyncIterator[tuple[Stop, httpx.Response]]:
+    """Send every request of the tour, in order, to a job of its own."""
+    job = "none-yet"
+    for stop in (*TOUR, TIERS, END):
+        if stop is TIERS:  # the default worker model has no tiers
+            tiers = {"labels": ["cat", "dog"], "budget": "100", "worker_model": {"kind": "tiers"}}
+            job = (await client.post("/v1/jobs", json=tiers)).json()["id"]
+        response = await client.request(
+            stop.method,
+            stop.path.format(job=job, **(stop.parameters or {})),
+            content=None if stop.request is None else json.dumps(stop.request),
+            headers={} if stop.request is None else {"Content-Type": "application/json"},
+        )
+        if stop.operation == "create_job":
+            job = response.json()["id"]
+        yield stop, response
+
+
+def example(stop: Stop, response: httpx.Response, job: str) -> dict[str, Any]:
+    """What the document says of the operation: made shorter, and the same in every run."""
+    found: dict[str, Any] = {}
+    if stop.parameters:
+        found["path"] = stop.parameters
+    if stop.request is not None:
+        found["request"] = stop.request
+    if response.content:
+        found["response"] = shorter(json.loads(response.text.replace(job, JOB)))
+    return found
+
+
+def shorter(value: Any) -> Any:
+    if isinstance(value, list):
+        return [shorter(one) for one in value[:MOST_ENTRIES]]
+    if isinstance(value, dict):
+        return {name: shorter(one) for name, one in value.items()}
+    return value
+
+
+def shape(value: Any) -> Any:
+    """The names of all fields, without their values."""
+    if isinstance(value, list):
+        return [shape(value[0])] if value else []
+    if isinstance(value, dict):
+        return {name: shape(one) for name, one in value.items()}
+    return None

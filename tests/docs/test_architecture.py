@@ -1,0 +1,66 @@
+"""The page on architecture names functions that exist, and links to the modules that hold them."""
+
+import importlib
+import re
+import subprocess
+import sys
+from functools import reduce
+
+import pytest
+
+from tests.docs.pages import PROJECT, text_of
+
+PAGE = PROJECT / "docs" / "explanation" / "architecture.md"
+NAMED = re.findall(r"\[`([\w.]+)`\]\(\.\./\.\./(app/[\w/]+\.py)\)", text_of(PAGE))
+
+
+@pytest.mark.parametrize(("name", "path"), sorted(set(NAMED)), ids=lambda each: each)
+def test_what_is_named_exists(name: str, path: str):
+    module, *attributes = name.split(".")
+    assert path.endswith(f"/{module}.py"), f"{name} does not stand in {path}"
+    assert attributes, f"{name} names no function"
+    found = importlib.import_module(path.removesuffix(".py").replace("/", "."))
+    reduce(getattr, attributes, found)
+
+
+def test_the_ways_name_their_steps():
+    """Every step of the two ways names at least one function, but for those that say how it ends."""
+    text = text_of(PAGE)
+    for heading, most_without in (("The way of a vote", 1), ("The way of a request for work", 1)):
+        section = text.split(f"\n## {heading}\n")[1].split("\n## ")[0]
+        steps = re.split(r"\n\d+\. ", section)[1:]
+        assert len(steps) >= 6
+        assert sum("../../app/" not in step for step in steps) <= most_without
+
+
+@pytest.mark.parametrize(
+    ("request_kind", "heading", "only_sometimes"),
+    [
+        ("answer", "The way of a vote", set()),
+        ("next", "The way of a request for work", {"no_work.NoWork"}),
+    ],
+)
+def test_a_real_request_goes_that_way(request_kind: str, heading: str, only_sometimes: set[str]):
+    """Every function of the steps runs when a request is traced."""
+    command = [sys.executable, "bench/trace.py", request_kind]
+    printed = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, check=True, timeout=140).stdout
+    ran = {
+        f"{module.rpartition('.')[2]}.{function}"
+        for module, functions in re.findall(r"^ *\d+ (app[\w.]+): (.*)$", printed, flags=re.MULTILINE)
+        for function in functions.split(", ")
+    }
+    section = text_of(PAGE).split(f"\n## {heading}\n")[1].split("\n## ")[0]
+    steps = "\n".join(re.findall(r"^(?:\d+\. |   ).*$", section, flags=re.MULTILINE))
+    told = set(re.findall(r"\[`([\w.]+)`\]\(\.\./\.\./app/", steps)) - only_sometimes
+    missing = {name for name in told if not any(each == name or each.startswith(f"{name}.") for each in ran)}
+    assert len(told) >= 6
+    assert not missing, sorted(ran)
+
+
+def test_the_line_that_decides_is_named():
+    assert ("engine.Engine.ending", "app/policy/engine.py") in NAMED
+
+
+def test_every_link_to_code_is_checked():
+    links = re.findall(r"\]\(\.\./\.\./(app/[^)]+)\)", text_of(PAGE))
+    assert len(links) == len(NAMED)

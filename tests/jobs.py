@@ -1,0 +1,36 @@
+"""Jobs over HTTP: the configurations that tests share, and a client with short names for what tests do most."""
+
+import httpx
+
+PLAIN_VOTES = {
+    "requirement": {"kind": "ratio"},
+    "worker_model": {"kind": "anonymous"},
+    "aggregation": {"kind": "majority"},
+}
+LEARNING = {"requirement": {"kind": "posterior"}, "worker_model": {"kind": "auto"}, "aggregation": {"kind": "model"}}
+
+
+class JobClient:
+    """One job over HTTP, with the shortest words for what tests do most."""
+
+    def __init__(self, http: httpx.AsyncClient, job: dict) -> None:
+        self.http = http
+        self.id = job["id"]
+        self.path = f"/v1/jobs/{self.id}"
+
+    async def next(self, worker: str | None = None, count: int = 1) -> dict:
+        body = {"count": count} | ({"worker": worker} if worker else {})
+        response = await self.http.post(f"{self.path}/next", json=body)
+        assert response.status_code == 200, response.text
+        return response.json()
+
+    async def answer(self, item: str, worker: str, label: str) -> httpx.Response:
+        return await self.http.post(f"{self.path}/answers", json={"item": item, "worker": worker, "label": label})
+
+    async def status(self) -> dict:
+        return (await self.http.get(self.path)).json()
+
+    async def results(self, **query: object) -> list[dict]:
+        response = await self.http.get(f"{self.path}/results", params=query)
+        assert response.status_code == 200, response.text
+        return response.json()["results"]

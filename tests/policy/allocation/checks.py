@@ -1,0 +1,75 @@
+"""Checks that every allocation must pass, also those of the documentation."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from app.policy.allocation import Allocation, JobContext
+from app.policy.core.belief import ItemContext, State
+from app.policy.core.lookahead import Lookahead
+from app.policy.core.policy import Uses
+from app.policy.requirements import Ratio
+from app.policy.worker_models import Anonymous, OneCoin
+
+_ITEMS = 400
+
+
+def check_uses(allocation: Allocation) -> None:
+    """The allocation depends on nothing that `uses` does not name; items of equal votes differ in all the rest."""
+    rng = np.random.default_rng(3)
+    context = ItemContext(
+        cost=rng.choice([0.5, 1.0, 3.0], _ITEMS),
+        open_assignments=rng.integers(0, 4, _ITEMS).astype(float),
+        number=rng.permutation(_ITEMS) + 1,
+        seed=5,
+    )
+    votes = rng.integers(0, 4, (_ITEMS, 2)).astype(float)
+    job = JobContext(Ratio(), budget=300.0, inverse_costs=float((1 / context.cost).sum()))
+    counted = Lookahead.of(Anonymous(), State(votes, np.empty((_ITEMS, 0))), context)
+    assert counted.distinct() is not None, "no items have equal votes, so nothing is checked"
+    _check_one_by_one(allocation, counted, job)
+    _check_changes(allocation, counted, job)
+    _check_workers(allocation, votes, context, job)
+
+
+def _check_one_by_one(allocation: Allocation, lookahead: Lookahead, job: JobContext) -> None:
+    """Every item has among the others the priority that it has alone."""
+    together = allocation.priority(lookahead, job)
+    for row in range(0, _ITEMS, 7):
+        state = State(lookahead.state.votes[[row]], lookahead.state.model_state[[row]])
+        alone = Lookahead.of(lookahead.model, state, lookahead.context.rows(np.array([row])))
+        np.testing.assert_allclose(together[row], allocation.priority(alone, job)[0], atol=1e-11, rtol=1e-9)
+
+
+def _check_changes(allocation: Allocation, lookahead: Lookahead, job: JobContext) -> None:
+    """Where something changes that is not used, the value stays, and so does the priority of everything but cost."""
+    context, state = lookahead.context, lookahead.state
+    changed = {
+        Uses.OPEN_ASSIGNMENTS: replace(context, open_assignments=context.open_assignments + 2),
+        Uses.NUMBER: replace(context, number=context.number + 1000, seed=context.seed + 1),
+        Uses.COST: replace(context, cost=context.cost * 2),
+    }
+    for used, other in changed.items():
+        if used in allocation.uses:
+            continue
+        after = Lookahead.of(lookahead.model, state, other)
+        np.testing.assert_array_equal(allocation.value(lookahead, job), allocation.value(after, job), str(used))
+        if used is not Uses.COST:
+            np.testing.assert_array_equal(
+                allocation.priority(lookahead, job), allocation.priority(after, job), str(used)
+            )
+    if Uses.BUDGET not in allocation.uses:
+        rich = replace(job, budget=9000.0, inverse_costs=job.inverse_costs * 3)
+        np.testing.assert_array_equal(
+            allocation.priority(lookahead, job), allocation.priority(lookahead, rich), "budget"
+        )
+
+
+def _check_workers(allocation: Allocation, votes: np.ndarray, context: ItemContext, job: JobContext) -> None:
+    if Uses.WORKER in allocation.uses:
+        return
+    model = OneCoin()
+    state = State(votes, votes + 1)
+    good, poor = (np.tile(skill, (len(votes), 1)) for skill in ([9.0, 1.0], [6.0, 4.0]))
+    one, other = (allocation.priority(Lookahead.of(model, state, context, skill), job) for skill in (good, poor))
+    np.testing.assert_array_equal(one, other, "worker")

@@ -1,0 +1,72 @@
+"""Lazy properties: computed once per object, on frozen objects too, and without a lock between objects."""
+
+import threading
+from dataclasses import dataclass
+
+from pydantic import BaseModel, ConfigDict
+
+from app.policy.core.policy import lazy
+
+
+@dataclass(frozen=True)
+class Frozen:
+    numbers: tuple[int, ...]
+
+    @lazy
+    def total(self) -> list[int]:
+        """The sum."""
+        return [sum(self.numbers)]
+
+
+class FrozenModel(BaseModel):
+    model_config = ConfigDict(frozen=True, ignored_types=(lazy,))
+
+    numbers: tuple[int, ...]
+
+    @lazy
+    def total(self) -> list[int]:
+        return [sum(self.numbers)]
+
+
+def test_computed_once_per_object():
+    for kind in (Frozen, FrozenModel):
+        one, other = kind(numbers=(1, 2)), kind(numbers=(3, 4))
+        assert one.total is one.total
+        assert (one.total, other.total) == ([3], [7])
+
+
+def test_it_is_no_field():
+    """Equality, hashes and JSON of a model stay what they were before the property was read."""
+    read, unread = FrozenModel(numbers=(1, 2)), FrozenModel(numbers=(1, 2))
+    assert read.total == [3]
+    assert read.model_dump_json() == unread.model_dump_json() == '{"numbers":[1,2]}'
+    assert hash(read) == hash(unread)
+    assert Frozen.total.__doc__ == "The sum."
+
+
+def test_one_object_does_not_wait_for_another():
+    """While a slow object computes its property in one thread, another object's property is answered."""
+    begun, go_on = threading.Event(), threading.Event()
+
+    class Slow:
+        def __init__(self, *, waits: bool) -> None:
+            self.waits = waits
+
+        @lazy
+        def answer(self) -> str:
+            if self.waits:
+                begun.set()
+                assert go_on.wait(10)
+            return "computed"
+
+    found: list[str] = []
+    slow = threading.Thread(target=lambda: found.append(Slow(waits=True).answer))
+    quick = threading.Thread(target=lambda: found.append(Slow(waits=False).answer))
+    slow.start()
+    assert begun.wait(10)
+    quick.start()
+    quick.join(5)
+    assert found == ["computed"]
+    go_on.set()
+    slow.join(10)
+    assert found == ["computed", "computed"]

@@ -1,0 +1,173 @@
+"""One client who asks and answers over HTTP meets the decisions of the job in memory, one after the other."""
+
+import httpx
+import numpy as np
+import pytest
+
+from app.policy.core.belief import ItemContext
+from app.policy.core.randomness import number_of
+from app.policy.job_policy import JobPolicy
+from app.simulation.crowds import Crowd, guessers, skilled, truths
+from app.simulation.simulated_job import SimulatedJob
+
+ITEMS, WORKERS = 60, 8
+LABELS = ("cat", "dog")
+
+
+class Told(SimulatedJob):
+    """A campaign that tells what it has just done."""
+
+    last: tuple[int, int, int]
+
+    def _answer(self, item: int, worker: int, label: int) -> None:
+        self.last = (item, worker, label)
+        super()._answer(item, worker, label)
+
+
+def crowd_of(rng: np.random.Generator, guessing: int = 2) -> Crowd:
+    habits = np.concatenate([skilled(rng.uniform(0.65, 0.95, WORKERS - guessing), 2), guessers(guessing, 2)])
+    return Crowd(truths(ITEMS, 2, rng), habits)
+
+
+def campaign_of(policy: JobPolicy, crowd: Crowd, rng: np.random.Generator, **terms: object) -> Told:
+    campaign = Told(policy, crowd, rng, **terms)
+    campaign.job.number = np.array([number_of(f"w{n}") for n in range(WORKERS)])
+    return campaign
+
+
+FIELDS = {
+    "the default": {},
+    "refits often": {"refit": {"first": 20, "growth": 0.05}},
+    "two coins": {"worker_model": {"kind": "confusion"}, "allocation": {"kind": "opt-kg"}},
+    "reopens": {"refit": {"first": 25, "reopen": True}, "requirement": {"kind": "posterior", "min_probability": 0.9}},
+    "begun items first": {"spammers": {"min_answers": 1000}},
+    "plain votes": {"worker_model": {"kind": "anonymous"}, "requirement": {"kind": "ratio"}},
+}
+
+
+@pytest.mark.parametrize("fields", FIELDS.values(), ids=FIELDS.keys())
+async def test_the_same_requests_lead_to_the_same_decisions(client, fields):
+    """Which item, which verdict, which skills: refits and changes of the model included."""
+    body = {"labels": list(LABELS), "budget": None, "seed": 4} | fields
+    rng = np.random.default_rng(9)
+    campaign = campaign_of(
+        JobPolicy.model_validate({key: body[key] for key in body if key != "budget"}), crowd_of(rng), rng
+    )
+    path = f"/v1/jobs/{(await client.post('/v1/jobs', json=body)).json()['id']}"
+    await client.post(f"{path}/items", json=[{"key": f"i{n}"} for n in range(1, ITEMS + 1)])
+    coming, steps = np.random.default_rng(3), 0
+    for worker in coming.integers(0, WORKERS, 120).tolist():
+        given = (await client.post(f"{path}/next", json={"worker": f"w{worker}"})).json()["assignments"]
+        if not campaign.serve(worker):
+            assert given == []
+            continue
+        item, _, label = campaign.last
+        assert [one["item"] for one in given] == [f"i{item + 1}"], f"step {steps}"
+        answer = {"assignment": given[0]["id"], "label": LABELS[label]}
+        told = (await client.post(f"{path}/answers", json=answer)).json()
+        if told["verdict"] != "continue":  # a refit that the answer brought about may have closed the item afterwards
+            assert fields.get("refit", {}).get("reopen") or not campaign.job.open[item]
+        steps += 1
+    assert steps > 100
+    shown = (await client.get(f"{path}/workers")).json()["workers"]
+    if campaign.job.skill.shape[1]:
+        accuracy = campaign.job.engine.model.accuracy(campaign.job.skill)
+        for one in shown:
+            assert one["skill"]["estimate"] == pytest.approx(
+                accuracy[int(one["worker"][1:])], abs=5e-5
+            )  # shown with four decimals
+    status = (await client.get(path)).json()
+    assert status["items"]["open"] == int(campaign.job.open.sum())
+    assert status["answers"] == campaign.job.answers == steps
+
+
+COST = np.resize([1.0, 0.5, 2.0, 0.3], ITEMS)
+PRICE = np.resize([1.0, 0.1, 0.7, 2.0, 0.3], WORKERS)
+GOLD_EVERY, PRIOR_EVERY = 9, 4
+PAIR, UCB = {"worker_choice": {"kind": "pair"}}, {"worker_choice": {"kind": "ucb"}}
+TESTS = {"spammers": {"min_answers": 3, "alpha": 0.4}, "gold": {"first_share": 0.5, "last_share": 0.4}}
+OWN_GOLD = {"auto_gold": {"min_confidence": 0.85, "recheck": 0.5}}
+SURE = {
+    "requirement": {"kind": "posterior", "min_probability": 0.8},
+    "refit": {"first": 7, "growth": 0, "reopen": True},
+}
+VOTES = {"worker_model": {"kind": "anonymous"}, "requirement": {"kind": "ratio"}}
+FILTER = {
+    "worker_model": {"kind": "spam-filter", "min_labels": 3, "alpha": 0.4},
+    "requirement": {"kind": "count", "labels": 3},
+}
+TERMS = {
+    "votes": VOTES | {"budget": "10.1"},
+    "pairs": PAIR | TESTS | SURE | {"budget": "9.7"},
+    "the best record": UCB | TESTS | SURE | OWN_GOLD,
+    "pairs by votes": PAIR | VOTES | TESTS | OWN_GOLD,
+    "weighted votes": TESTS | OWN_GOLD | {"worker_model": {"kind": "weighted"}, "requirement": {"kind": "ratio"}},
+    "votes left out": TESTS | OWN_GOLD | FILTER | {"spammers": {"min_answers": 5, "alpha": 0.4}},
+    "a budget that is split": VOTES | {"allocation": {"kind": "crowdbudget"}, "budget": "60"},
+}
+
+
+CROWD = dict.fromkeys(TERMS, 8) | {"votes left out": 5}  # in which all that can differ happens
+
+
+@pytest.mark.parametrize("name", TERMS)
+async def test_money_gold_blocks_and_choices_are_the_same(client, name):
+    """Items cost, workers charge, some labels are known or guessed beforehand, guessers are found, money runs out.
+
+    Three workers are there at a time, of whom a job that chooses picks one, and another one serves the first.
+    """
+    fields, rng = TERMS[name], np.random.default_rng(CROWD[name])
+    crowd = crowd_of(rng, guessing=3)
+    place = np.arange(ITEMS)
+    gold = np.where(place % GOLD_EVERY == 0, crowd.truth, -1)
+    chance = np.where(place % PRIOR_EVERY == 1, 0.8, np.nan)
+    context = ItemContext(COST, np.zeros(ITEMS), place + 1, prior=np.column_stack([chance, 1 - chance]), gold=gold)
+    body = {"labels": list(LABELS), "budget": None, "seed": 4} | fields
+    policy = JobPolicy.model_validate({key: body[key] for key in body if key != "budget"})
+    budget = None if body["budget"] is None else float(body["budget"])
+    campaign = campaign_of(policy, crowd, rng, context=context, price=PRICE, budget=budget)
+    path = await job_on_these_terms(client, body, gold)
+    coming = np.random.default_rng(3)
+    for _ in range(90):
+        team = coming.permutation(WORKERS)[:3]
+        given = (await client.post(f"{path}/next", json={"workers": [f"w{n}" for n in team]})).json()["assignments"]
+        if not campaign.serve_one_of(team):
+            assert given == []
+            continue
+        item, worker, label = campaign.last
+        assert [(one["item"], one["worker"]) for one in given] == [(f"i{item}", f"w{worker}")]
+        told = await client.post(f"{path}/answers", json={"assignment": given[0]["id"], "label": LABELS[label]})
+        assert told.status_code == 200, told.text
+    await assert_same_books(client, path, campaign)
+    assert campaign.gold_asked.any()
+    assert campaign.blocked.any() == ("spammers" in fields)
+
+
+async def job_on_these_terms(client: httpx.AsyncClient, body: dict, gold: np.ndarray) -> str:
+    """The same items and workers in the service."""
+    items: list[dict] = [{"key": f"i{n}", "cost": cost} for n, cost in enumerate(COST.tolist())]
+    for item in items[::GOLD_EVERY]:
+        item["gold"] = LABELS[gold[int(item["key"][1:])]]
+    for item in items[1::PRIOR_EVERY]:
+        item["prior"] = {"cat": 0.8, "dog": 0.2}
+    path = f"/v1/jobs/{(await client.post('/v1/jobs', json=body)).json()['id']}"
+    workers = [{"worker": f"w{n}", "price": price} for n, price in enumerate(PRICE.tolist())]
+    for what, sent in (("items", items), ("workers", workers)):
+        answer = await client.post(f"{path}/{what}", json=sent)
+        assert answer.is_success, answer.text
+    return path
+
+
+async def assert_same_books(client: httpx.AsyncClient, path: str, campaign: Told) -> None:
+    """What was spent, what is known of the workers, and what became of the items."""
+    job = campaign.job
+    assert float((await client.get(path)).json()["spent"]) == pytest.approx(job.spent)
+    shown = (await client.get(f"{path}/workers")).json()["workers"]
+    assert [
+        (one["status"] == "blocked", one["scored_answers"], one["agreed_answers"], one["gold"]["asked"])
+        for one in sorted(shown, key=lambda one: one["worker"])
+    ] == list(zip(campaign.blocked, job.scored_answers, job.agreed_answers, campaign.gold_asked, strict=True))
+    results = (await client.get(f"{path}/results", params={"limit": ITEMS})).json()["results"]
+    labels = [one["label"] if one["state"] == "resolved" else None for one in results]
+    assert labels == [None if label < 0 else LABELS[label] for label in job.label.tolist()]
+    assert [[*one["votes"].values()] for one in results] == job.state(np.arange(ITEMS)).votes.tolist()

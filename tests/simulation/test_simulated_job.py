@@ -1,0 +1,155 @@
+"""A whole job in memory asks, fits, blocks and tests as the service does, and shows what its rules are worth."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from app.policy.core.belief import ItemContext
+from app.policy.job_policy import JobPolicy
+from app.simulation.crowds import Crowd, guessers, skilled, truths
+from app.simulation.simulated_job import ALL_GUARDS, SimulatedJob, choices, visits
+from bench.gold_loop import LESS_LURED, NO_GUARDS
+from bench.gold_loop import run as run_gold_loop
+from bench.prices import MIX
+from bench.prices import run as run_prices
+from bench.spammers import SETTINGS
+from bench.spammers import run as run_spammers
+
+
+def campaign_of(seed=1, items=60, guessing=3, price=None, budget=None, context=None, shortlist=16, **policy):
+    rng = np.random.default_rng(seed)
+    habits = np.concatenate([skilled(rng.uniform(0.7, 0.95, 9), 2), guessers(guessing, 2)])
+    crowd = Crowd(truths(items, 2, rng), habits)
+    known = JobPolicy.model_validate({"labels": ["a", "b"], "seed": seed, **policy})
+    return SimulatedJob(known, crowd, rng, context=context, price=price, budget=budget, shortlist=shortlist)
+
+
+def finish(campaign):
+    rng = np.random.default_rng(7)
+    for _ in choices(campaign) if campaign.policy.worker_choice.chooses else visits(campaign, rng):
+        pass
+    return campaign
+
+
+@pytest.mark.parametrize("choice", ["pull", "ucb", "pair"])
+def test_the_same_seeds_give_the_same_job(choice):
+    one, other = (finish(campaign_of(worker_choice={"kind": choice}, spammers={}, auto_gold={})) for _ in range(2))
+    assert one._answers == other._answers
+    np.testing.assert_array_equal(one.job.skill, other.job.skill)
+
+
+@pytest.mark.parametrize("choice", ["pull", "ucb", "pair"])
+def test_money_is_never_overspent_and_prices_count(choice):
+    """Cost is the item's times the worker's, and what the rest does not cover is not asked."""
+    price = np.linspace(0.1, 2.0, 12)
+    campaign = finish(campaign_of(worker_choice={"kind": choice}, price=price, budget=30.0))
+    answered = np.array([len(items) for items in campaign.job.answered])
+    assert campaign.job.spent == pytest.approx(float(answered @ price))
+    assert campaign.job.spent <= 30
+
+
+@pytest.mark.parametrize("model", ["anonymous", "spam-filter", "weighted", "one-coin", "confusion", "auto"])
+def test_who_comes_gets_what_is_worth_most(model):
+    """By the worker's own skill, and among equals by the place in the queue."""
+    campaign = campaign_of(items=7, shortlist=None, worker_model={"kind": model}, gold={"first_share": 0})
+    job, every = campaign.job, np.arange(7)
+    for worker in np.random.default_rng(2).permutation(np.repeat(np.arange(12), 3)).tolist():
+        engine, skill = job.engine, np.tile(job.skill[worker], (7, 1))
+        worth = engine.priority(engine.lookahead(job.state(every), job.context, skill))
+        lot = engine.tie_breaks(job.context.number)
+        able = [i for i in range(7) if job.open[i] and i not in job.answered[worker]]
+        wanted = max(able, key=lambda i: (worth[i], job.priority[i], -lot[i]), default=None)
+        assert campaign.serve(worker) == (wanted is not None)
+        assert wanted is None or job.answered[worker][-1] == wanted
+
+
+def test_a_long_shortlist_is_exact():
+    every, long = (finish(campaign_of(worker_choice={"kind": "pair"}, shortlist=length)) for length in (None, 60))
+    assert every._answers == long._answers
+
+
+def test_fits_come_when_they_are_due_and_act():
+    """The schedule of the rules; skills are then those that all answers together give."""
+    campaign = campaign_of(refit={"first": 50})
+    for _ in visits(campaign, np.random.default_rng(7)):
+        if campaign.job.answers == 50:
+            break
+    skill = campaign.job.skill.copy()
+    campaign.refit()
+    np.testing.assert_array_equal(campaign.job.skill, skill)
+    never = campaign_of(refit=None)
+    for _ in visits(never, np.random.default_rng(7)):
+        if never.job.answers == 50:
+            break
+    assert (never.job.skill != skill).any()
+
+
+@pytest.mark.parametrize("votes", ["remove", "discount", "keep"])
+def test_guessers_are_blocked_and_their_votes_dealt_with(votes):
+    """No more answers come from them; with `remove` no item holds a vote of theirs."""
+    everybody = {"kind": "pull", "min_information_share": 0}
+    campaign = finish(campaign_of(items=300, spammers={"votes": votes}, worker_choice=everybody))
+    assert campaign.blocked[9:].sum() >= 2
+    voters = {ballot.worker for ballots in campaign.job.ballots for ballot in ballots}
+    blocked = set(np.flatnonzero(campaign.blocked).tolist())
+    assert (voters & blocked == set()) == (votes == "remove")
+    held = campaign.job.state(np.arange(300)).votes.sum()
+    assert held == sum(len(ballots) for ballots in campaign.job.ballots)
+
+
+def test_gold_of_the_requester_is_asked_and_scored():
+    """Gold stays what it is, its answers are held to it, and fewer come as a worker becomes known."""
+    rng = np.random.default_rng(1)
+    gold = np.where(np.arange(60) < 10, truths(60, 2, rng), -1)
+    campaign = finish(campaign_of(context=replace(ItemContext.plain(60), gold=gold), gold={"first_share": 0.5}))
+    np.testing.assert_array_equal(campaign.job.label[:10], gold[:10])
+    assert campaign.gold_asked.sum() == sum(len(ballots) for ballots in campaign.job.ballots[:10]) > 0
+    assert (campaign.job.scored_answers >= campaign.gold_asked).all()
+
+
+def test_a_promoted_item_is_demoted_by_a_check_that_differs():
+    campaign = campaign_of(auto_gold={"min_confidence": 0.95, "recheck": 1.0}, refit=None)
+    item = 0
+    for worker in range(5):
+        campaign._answer(item, worker, 1)
+        if campaign.promoted[item] == 1:
+            break
+    assert campaign.promoted[item] == 1
+    skill, asked = campaign.job.skill[11].copy(), campaign.gold_asked[11]
+    campaign._answer(item, 11, 0)
+    assert campaign.promoted[item] == -1
+    np.testing.assert_array_equal(campaign.job.skill[11], skill)
+    assert campaign.gold_asked[11] == asked
+    assert campaign.job.open[item]
+
+
+def test_a_model_and_a_crowd_cost_less_than_the_crowd_alone():
+    """A fifth at least, with no more errors (measured: more); at forty times the price the expert is not asked."""
+    mix, alone = ([run_prices(names, 0.9, seed, items=150) for seed in (1, 2)] for names in (MIX, ("crowd",)))
+    cost, error = (
+        [np.mean([getattr(bill.outcome, what) for bill in bills]) for bills in (mix, alone)]
+        for what in ("cost", "error")
+    )
+    assert cost[0] <= 0.8 * cost[1]
+    assert error[0] <= error[1] + 0.01
+    assert not any(bill.answers["expert"] for bill in mix)
+
+
+def test_blocking_guessers_saves_guesses_and_errors():
+    """Against the same crowd with everybody let on: half as many guesses are paid for, and no more errors made."""
+    off, on = ([run_spammers(SETTINGS[name], seed, items=200, workers=10) for seed in (1, 2)] for name in ("off", "on"))
+    assert np.mean([each.guesses for each in on]) <= 0.5 * np.mean([each.guesses for each in off])
+    assert np.mean([each.outcome.error for each in on]) <= np.mean([each.outcome.error for each in off]) + 0.01
+    assert all(each.blocked[1] >= 2 for each in on)
+
+
+def test_guards_keep_gold_from_confirming_itself():
+    """A clique makes wrong gold. Without guards more of it stays, and the honest are taken for worse than they are."""
+    off, on = (
+        np.mean([run_gold_loop(guards, seed, lured=LESS_LURED, until=1_200)[2] for seed in (11, 12)], axis=0)
+        for guards in (NO_GUARDS, ALL_GUARDS)
+    )
+    wrong, honest = 1, 3
+    assert on[wrong] < off[wrong]
+    assert on[honest] > off[honest] + 0.02
