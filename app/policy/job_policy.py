@@ -7,7 +7,7 @@ from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from app.policy.aggregation import AnyAggregation, ByModel
 from app.policy.allocation import AnyAllocation, Information
-from app.policy.core.policy import Uses, lazy, without_doctests
+from app.policy.core.policy import Uses, without_doctests
 from app.policy.core.text import Label
 from app.policy.quality.gold import AutoGold, Gold
 from app.policy.quality.refit_schedule import Refit
@@ -43,7 +43,7 @@ def _extent(requirement: Requirement) -> tuple[int, int]:
 class JobPolicy(BaseModel):
     """How a job decides which item is next, whom to ask, and when an item's label is good enough."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", ignored_types=(lazy,), json_schema_extra=without_doctests)
+    model_config = ConfigDict(frozen=True, extra="forbid", json_schema_extra=without_doctests)
 
     labels: Annotated[
         tuple[Label, ...],

@@ -1,11 +1,11 @@
 """Synthetic crowds, of which truth, skill and difficulty are known."""
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
+from propcache.api import cached_property
 
 from app.policy.core.belief import Array, IntArray
 

@@ -2,12 +2,12 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from itertools import compress
 from pathlib import Path
 from typing import TypeAlias
 
 import numpy as np
+from propcache.api import cached_property
 
 from app.policy.core.ballots import first_choice
 from app.policy.core.belief import Array, IntArray, Mask

@@ -2,8 +2,9 @@
 
 import ast
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
+
+from propcache.api import cached_property
 
 PROJECT = Path(__file__).resolve().parents[2]
 

@@ -4,10 +4,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
+from propcache.api import cached_property
 
 from app.policy.core.arrays import Array, Index, Mask
 from app.policy.core.belief import NOBODY, sole_leader
-from app.policy.core.policy import lazy
 
 NO_LABEL = NOBODY
 UNKNOWN = -1  # an item without a gold label
@@ -83,7 +83,7 @@ class Ballots:
         gold = None if self.gold is None else self.gold[items]
         return replace(kept, item=position[kept.item], items=int(items.sum()), gold=gold)
 
-    @lazy
+    @cached_property
     def cell(self) -> Index:
         """The position of each answer in a flat (items, classes) array, shape (answers,)."""
         return self.item * self.classes + self.label
@@ -116,22 +116,22 @@ class Ballots:
             return posterior
         return np.where((self.gold == UNKNOWN)[:, None], posterior, self.gold[:, None] == np.arange(self.classes))
 
-    @lazy
+    @cached_property
     def answered(self) -> Mask:
         """Which items have an answer, shape (items,)."""
         return np.bincount(self.item, minlength=self.items) > 0
 
-    @lazy
+    @cached_property
     def informed(self) -> Mask:
         """Which items have an answer or a gold label, shape (items,)."""
         return self.answered if self.gold is None else self.answered | (self.gold != UNKNOWN)
 
-    @lazy
+    @cached_property
     def given(self) -> Index:
         """How many answers each worker has given, shape (workers,)."""
         return np.bincount(self.worker, minlength=self.workers)
 
-    @lazy
+    @cached_property
     def heard(self) -> Mask:
         """Which workers have an answer, shape (workers,)."""
         return self.given > 0
@@ -186,7 +186,7 @@ class Consensus:
         """
         return np.where(self.informed, sole_leader(self.posterior), NO_LABEL)
 
-    @lazy
+    @cached_property
     def skill(self) -> Array:
         """The expected probability of a right answer, shape (workers,).
 

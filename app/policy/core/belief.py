@@ -4,10 +4,10 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+from propcache.api import cached_property
 
 from app.policy.core.arrays import Array, Index, IntArray, Mask
 from app.policy.core.dirichlet import chance_of_being_largest, chance_of_the_strongest
-from app.policy.core.policy import lazy
 from app.policy.core.randomness import uniform
 
 __all__ = ["NOBODY", "Index", "sole_leader", "strongest_other", "two_strongest"]  # Index is that of `arrays`
@@ -137,34 +137,34 @@ class Belief:
         context = context or ItemContext.plain(len(counted))
         return cls(counted, counted, counted.sum(axis=1), counted + 1, context)
 
-    @lazy
+    @cached_property
     def total(self) -> Array:
         """Answers per item, shape (items,)."""
         return np.asarray(self.votes.sum(axis=1))
 
-    @lazy
+    @cached_property
     def counts(self) -> Array:
         """Weighted votes with one pseudo-vote per class, shape (items, classes)."""
         return self.weights + PSEUDO_VOTE
 
-    @lazy
+    @cached_property
     def posterior(self) -> Array:
         """P(class c is the true one), shape (items, classes)."""
         return self.probability if self.probability is not None else chance_of_being_largest(self.alpha)
 
-    @lazy
+    @cached_property
     def certainty(self) -> Array:
         """The largest posterior of each item, shape (items,): h of Chen et al. (ICML 2013)."""
         if self.probability is not None:
             return np.asarray(self.probability.max(axis=1))
         return chance_of_the_strongest(self.alpha)
 
-    @lazy
+    @cached_property
     def leader(self) -> Index:
         """The most likely class of each item; earlier classes win ties."""
         return np.asarray((self.probability if self.probability is not None else self.alpha).argmax(axis=1))
 
-    @lazy
+    @cached_property
     def winner(self) -> Index:
         """The single most likely class, shape (items,); -1 where several are equally likely."""
         return sole_leader(self.probability if self.probability is not None else self.alpha)

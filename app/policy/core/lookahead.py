@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+from propcache.api import cached_property
 
 from app.policy.core.arrays import Array, Index, IntArray
 from app.policy.core.belief import Belief, ItemContext, State
 from app.policy.core.equal_rows import first_equal_rows
-from app.policy.core.policy import lazy
 from app.policy.worker_models.base import PosteriorAfter, WorkerModel
 
 if TYPE_CHECKING:
@@ -45,12 +45,12 @@ class Lookahead:
         """Whether each vote counts as one, whatever else the model keeps."""
         return self.only_counts or self.now.weights is self.now.votes
 
-    @lazy
+    @cached_property
     def now(self) -> Belief:
         """What the worker model believes about the items now."""
         return self.model.read(self.state, self.context)
 
-    @lazy
+    @cached_property
     def posterior_after_votes(self) -> PosteriorAfter | None:
         """P(class) after any number of answers of one class, where the model can compute it in one step."""
         return self.model.posterior_after(self.state, self.skill)
@@ -61,12 +61,12 @@ class Lookahead:
             return self.after_all(c).now.posterior
         return self.posterior_after_votes(c, np.ones(len(self.state.votes)))
 
-    @lazy
+    @cached_property
     def chances(self) -> Array:
         """How likely the next answer is each class, shape (items, classes)."""
         return self.model.chances(self.now, self.skill)
 
-    @lazy
+    @cached_property
     def namesakes(self) -> IntArray:
         """For each class the first one that differs from it only in its name, shape (classes,).
 
@@ -145,7 +145,7 @@ class Lookahead:
         state = State(self.state.votes[which], self.state.model_state[which])
         return Lookahead(self.model, state, self.context.rows(which), self.skill[which])
 
-    @lazy
+    @cached_property
     def _shortfalls(self) -> "dict[Requirement, Array]":
         return {}
 
@@ -190,7 +190,7 @@ class FreshLookahead(Lookahead):
         context, newcomer = ItemContext.plain(1), model.newcomer(classes)
         return cls(model, model.start(context, classes), context, newcomer[None])
 
-    @lazy
+    @cached_property
     def namesakes(self) -> IntArray:
         """The first class stands for all of them, also where the model tells classes apart."""
         return np.zeros(self.state.votes.shape[1], dtype=np.int64)

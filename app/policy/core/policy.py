@@ -1,61 +1,10 @@
 """What all policies have in common: small frozen models whose fields are their configuration and their API schema."""
 
 import re
-from collections.abc import Callable
 from enum import Flag, auto
-from typing import Any, Generic, TypeVar, overload
+from typing import Any
 
 from pydantic import BaseModel, ConfigDict
-
-Value = TypeVar("Value")
-
-
-class lazy(Generic[Value]):  # noqa: N801  it is used like `property`
-    """Compute a property on first access and keep the value in the object.
-
-    `functools.cached_property` of Python 3.11 holds one lock per property across all objects: while one thread computes
-    the property of one object, every other thread waits for it. Here no thread waits; two threads that need the same
-    property of the same object at the same moment may both compute it, so the function must be pure.
-
-    It works on frozen dataclasses and frozen pydantic models (with `ignored_types=(lazy,)` in their configuration),
-    because it writes to the object's `__dict__` directly; not on classes with `__slots__`. Python then
-    finds the value in the `__dict__` and does not come here again.
-
-    >>> class Circle:
-    ...     def __init__(self, radius):
-    ...         self.radius = radius
-    ...
-    ...     @lazy
-    ...     def area(self):
-    ...         print("computed")
-    ...         return 3 * self.radius**2
-    >>> circle = Circle(2)
-    >>> circle.area, circle.area
-    computed
-    (12, 12)
-    """
-
-    def __init__(self, compute: Callable[..., Value]) -> None:
-        self._compute = compute
-        self._name = compute.__name__
-        self.__doc__ = compute.__doc__
-        self.__module__ = compute.__module__
-
-    def __set_name__(self, owner: type, name: str) -> None:
-        self._name = name
-
-    @overload
-    def __get__(self, instance: None, owner: type) -> "lazy[Value]": ...
-
-    @overload
-    def __get__(self, instance: object, owner: type) -> Value: ...
-
-    def __get__(self, instance: object | None, owner: type) -> "lazy[Value] | Value":
-        if instance is None:
-            return self
-        value = self._compute(instance)
-        instance.__dict__[self._name] = value
-        return value
 
 
 class Uses(Flag):
@@ -118,6 +67,6 @@ def _named_by_its_kind(schema: dict[str, Any]) -> None:
 class Policy(BaseModel):
     """One kind of one family."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", ignored_types=(lazy,), json_schema_extra=_named_by_its_kind)
+    model_config = ConfigDict(frozen=True, extra="forbid", json_schema_extra=_named_by_its_kind)
 
     kind: str

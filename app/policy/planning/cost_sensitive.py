@@ -8,10 +8,10 @@ from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
+from propcache.api import cached_property
 from scipy import special
 
 from app.policy.core.arrays import Array, IntArray, Mask
-from app.policy.core.policy import lazy
 
 _MOST_VOTES = 512  # per class, that a table looks ahead; with B(6, 2) a loss of 1,548 answers needs as many
 ROUNDING = 1e-12  # equal profits differ in the last bits of a float, and equality is a reason to stop
@@ -91,7 +91,7 @@ class Strategy:
     answers: Array  # (M + 1, M + 1) still to come until then (Algorithm 5)
     most_answers: int | None = None  # at which it ends in any case
 
-    @lazy
+    @cached_property
     def votes_to_win(self) -> Array:
         """The fewest votes that make a class the accepted answer against 0 .. M for another, shape (M + 1,)."""
         size = len(self.stop)

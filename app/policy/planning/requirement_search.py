@@ -7,11 +7,11 @@ from math import floor, inf, sqrt
 from typing import NamedTuple
 
 import numpy as np
+from propcache.api import cached_property
 
 from app.policy.core.arrays import Array
 from app.policy.core.belief import Belief
 from app.policy.core.binomial_tail import chance_of_so_few
-from app.policy.core.policy import lazy
 from app.policy.planning.cost_sensitive import Prior
 from app.policy.planning.stopping import Limits, StoppingOutcome, stopping_outcomes
 from app.policy.requirements import AnyRequirement, Count, Margin, Posterior, Profit, Ratio, Significance
@@ -63,7 +63,7 @@ class RequirementChoice:
     def reaches(self) -> bool:
         return self.ceiling is not None and self.ceiling >= self.wanted
 
-    @lazy
+    @cached_property
     def best(self) -> FoundRequirement | None:
         """By labels for each item that is resolved; None where nothing resolves enough items."""
         good = [found for found in self.tried if found.outcome.accuracy >= min(self.wanted, self.ceiling or 0.0)]

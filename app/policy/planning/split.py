@@ -9,10 +9,10 @@ from math import ceil, log
 
 import numpy as np
 import numpy.typing as npt
+from propcache.api import cached_property
 from scipy import special
 
 from app.policy.core.arrays import Array, IntArray
-from app.policy.core.policy import lazy
 from app.policy.planning.quotas import (
     EqualQuotas,
     budget_of_theorem_1,
@@ -57,7 +57,7 @@ class Split:
     def spent(self) -> Decimal:
         return sum((g.cost * (g.items * n + lucky * (m - n)) for g, n, m, lucky in self.parts), Decimal(0))
 
-    @lazy
+    @cached_property
     def expected_errors(self) -> float:
         """How many items the majority is expected to get wrong, an even coin deciding ties, exactly."""
         answers, accuracy, items = self._flat
@@ -78,7 +78,7 @@ class Split:
         answers, _, items = self._flat
         return int(items[answers == 0].sum())
 
-    @lazy
+    @cached_property
     def _flat(self) -> tuple[Array, Array, Array]:
         """Answers, accuracy and number of the luckier and the other items of all groups, shape (2 * groups,) each."""
         accuracy = [group.accuracy for group in self.groups] * 2

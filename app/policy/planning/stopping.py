@@ -5,10 +5,10 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
+from propcache.api import cached_property
 
 from app.policy.core.arrays import Array, IntArray, Mask
 from app.policy.core.belief import NOBODY, Belief, ItemContext
-from app.policy.core.policy import lazy
 from app.policy.engine import Engine
 from app.policy.job_policy import JobPolicy
 from app.policy.planning.cost_sensitive import Prior
@@ -60,7 +60,7 @@ class Limits:
         )
         return Engine(policy)
 
-    @lazy
+    @cached_property
     def vote_counts(self) -> IntArray:
         """All votes (first, second), first >= second, that an item may have, shape (vote counts, 2)."""
         first, second = np.indices((self.most_votes + 1, self.most_votes + 1)).reshape(2, -1)

@@ -6,10 +6,10 @@ from functools import cache, reduce
 from typing import ClassVar
 
 import numpy as np
+from propcache.api import cached_property
 
 from app.policy.core.arrays import Array, Index, IntArray
 from app.policy.core.belief import Belief, ItemContext, State, one_more_vote
-from app.policy.core.policy import lazy
 from app.policy.worker_models.base import PosteriorAfter, WorkerModel
 
 IMPOSSIBLE = -1e9  # log of a probability that no number of answers can raise, and still a finite number
@@ -29,11 +29,11 @@ class Clarity:
     degrees: tuple[float, ...]
     shares: tuple[float, ...]
 
-    @lazy
+    @cached_property
     def _degrees(self) -> Array:
         return np.array(self.degrees)
 
-    @lazy
+    @cached_property
     def _all_clear(self) -> bool:
         return self.degrees == (1.0,)
 

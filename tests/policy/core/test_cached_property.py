@@ -1,29 +1,28 @@
-"""Lazy properties: computed once per object, on frozen objects too, and without a lock between objects."""
+"""Cached properties: computed once per object, on frozen objects too, and without a lock between objects."""
 
 import threading
 from dataclasses import dataclass
 
+from propcache.api import cached_property
 from pydantic import BaseModel, ConfigDict
-
-from app.policy.core.policy import lazy
 
 
 @dataclass(frozen=True)
 class Frozen:
     numbers: tuple[int, ...]
 
-    @lazy
+    @cached_property
     def total(self) -> list[int]:
         """The sum."""
         return [sum(self.numbers)]
 
 
 class FrozenModel(BaseModel):
-    model_config = ConfigDict(frozen=True, ignored_types=(lazy,))
+    model_config = ConfigDict(frozen=True, ignored_types=(cached_property,))
 
     numbers: tuple[int, ...]
 
-    @lazy
+    @cached_property
     def total(self) -> list[int]:
         return [sum(self.numbers)]
 
@@ -52,7 +51,7 @@ def test_one_object_does_not_wait_for_another():
         def __init__(self, *, waits: bool) -> None:
             self.waits = waits
 
-        @lazy
+        @cached_property
         def answer(self) -> str:
             if self.waits:
                 begun.set()
