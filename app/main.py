@@ -15,9 +15,9 @@ from fastapi import FastAPI
 from app.api.catalog import routes as catalog
 from app.api.health import routes as health
 from app.api.http import docs_pages, problems
+from app.api.http.logs import configure_logs
+from app.api.http.middleware import BodyLimit, BodySizes, RequestLog, TimeLimit
 from app.api.http.openapi import TAGS, DocumentedApp, operation_id
-from app.api.http.request_limits import BodyLimit, BodySizes, TimeLimit
-from app.api.http.request_log import RequestLog, configure_logs
 from app.api.http.services import Services
 from app.api.items import routes as items
 from app.api.jobs import routes as jobs

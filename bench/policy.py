@@ -9,6 +9,7 @@ from scipy import special
 from app.policy.allocation import Allocation, Information, JobContext, OptimisticKnowledgeGradient, Requallo
 from app.policy.core.belief import ItemContext, State
 from app.policy.core.lookahead import Lookahead
+from app.policy.engine import priority_of
 from app.policy.requirements import Profit, Ratio, Requirement, Significance
 from app.policy.worker_models import Anonymous, OneCoin, TwoCoin, WorkerModel
 
@@ -34,7 +35,7 @@ def passes(
     alpha = model.read(state, context).alpha
     reference = fastest(lambda: special.betainc(alpha[:, 1], alpha[:, 0], 0.5))
     circumstances = JobContext(requirement)
-    return fastest(lambda: allocation.priority(Lookahead.of(model, state, context), circumstances)) / reference
+    return fastest(lambda: priority_of(allocation, Lookahead.of(model, state, context), circumstances)) / reference
 
 
 def main() -> None:

@@ -1,6 +1,6 @@
 """A job: how it decides, its money and its counters."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from decimal import Decimal
 from enum import StrEnum
@@ -23,7 +23,7 @@ class JobState(StrEnum):
 class Job:
     """A job's configuration, its money and its counters: one row, which every writer of the job locks.
 
-    The engine belongs to the configuration: it is kept as long as policy, budget, costs and stage stay the same.
+    The engine belongs to the policy, the budget, the costs and the stage: change those with `reconfigured`.
     """
 
     job_id: UUID
@@ -53,26 +53,18 @@ class Job:
     plan: dict[str, Any] | None = None
     forecast: dict[str, Any] | None = None
     created_at: datetime
-    engine: Engine = field(default=None, repr=False, compare=False)  # type: ignore[assignment]  # set below at the latest
+    engine: Engine = field(repr=False, compare=False)
 
-    def __post_init__(self) -> None:
-        budget, known = None if self.budget is None else float(self.budget), self.engine
-        if (
-            known is None
-            or known.policy is not self.policy
-            or (known.budget, known.inverse_costs, known.stage) != (budget, self.inverse_costs, self.stage)
-        ):
-            object.__setattr__(self, "engine", Engine(self.policy, budget, self.inverse_costs, self.stage))
+    def reconfigured(self, **changes: Any) -> "Job":  # noqa: ANN401  any field of a job
+        """The job with these fields changed, and with the engine that belongs to them."""
+        changed = replace(self, **changes)
+        engine = engine_of(changed.policy, changed.budget, changed.inverse_costs, changed.stage)
+        return replace(changed, engine=engine)
 
     @property
     def remaining(self) -> Decimal | None:
         """What may still be promised to workers; None is unlimited."""
         return None if self.budget is None else self.budget - self.spent - self.reserved
-
-    @property
-    def refit_is_due(self) -> bool:
-        """The job has had so many answers since the last fit that all of them should be fitted again."""
-        return self.refit_at is not None and self.answers >= self.refit_at
 
     @property
     def open(self) -> int:
@@ -89,3 +81,8 @@ class Job:
     def completeness(self) -> float:
         """The expected share of the work that is done, 0..1."""
         return min(max(self.progress / self.items, 0.0), 1.0) if self.items else 0.0
+
+
+def engine_of(policy: JobPolicy, budget: Decimal | None, inverse_costs: float = 0.0, stage: int = 0) -> Engine:
+    """The engine of a job with this configuration."""
+    return Engine(policy, None if budget is None else float(budget), inverse_costs, stage)

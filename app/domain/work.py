@@ -17,13 +17,6 @@ class WorkRequest:
     workers: tuple[str, ...] | None = None  # one of them is chosen for each assignment
     ignore_held: bool = False  # assignments that these workers hold do not count towards `count`
 
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The workers whom the request names."""
-        if self.workers is not None:
-            return self.workers
-        return () if self.worker is None else (self.worker,)
-
 
 @dataclass(frozen=True, slots=True)
 class NextWork:

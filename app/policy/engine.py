@@ -6,11 +6,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from app.policy.allocation import Information, JobContext
-from app.policy.allocation.base import significant
+from app.policy.allocation import Allocation, Information, JobContext
 from app.policy.core.belief import NOBODY, Array, Belief, Index, IntArray, ItemContext, Mask, State
 from app.policy.core.decision import Decision, Reason, Verdict
-from app.policy.core.lookahead import Lookahead
+from app.policy.core.lookahead import DECIMALS, Lookahead, significant
 from app.policy.core.policy import Uses
 from app.policy.core.randomness import scramble
 from app.policy.job_policy import JobPolicy
@@ -104,6 +103,7 @@ class Engine:
     by_votes_alone: bool = field(init=False, repr=False, compare=False)  # equal votes get equal decisions
     requirement: Requirement = field(init=False, repr=False, compare=False)  # with the minimum number of labels
     knows_workers: bool = field(init=False, repr=False, compare=False)  # the model keeps a skill per worker
+    scores_finished_items: bool = field(init=False, repr=False, compare=False)  # the model learns from final labels
     tells_workers_apart: bool = field(init=False, repr=False, compare=False)  # the value of an answer depends on whose
     remembered: RememberedDecisions = field(init=False, repr=False, compare=False, default_factory=RememberedDecisions)
     _job_context: JobContext = field(init=False, repr=False, compare=False)
@@ -122,6 +122,7 @@ class Engine:
             "by_votes_alone": policy.by_votes_alone,
             "requirement": requirement,
             "knows_workers": knows_workers,
+            "scores_finished_items": model.scores_finished_items,
             "tells_workers_apart": knows_workers and Uses.WORKER in policy.allocation.uses,
             "_job_context": JobContext(requirement, self.budget, self.inverse_costs, picks),
             "_has_trial": policy.worker_choice.has_trial,
@@ -190,7 +191,7 @@ class Engine:
 
         An answer on a trial item is valued `TRIAL_LIFT` times as high: such items come first, but not at any price.
         """
-        value = self.policy.allocation.priority(lookahead, self._job_context)
+        value = priority_of(self.policy.allocation, lookahead, self._job_context)
         trial = self.on_trial(lookahead.context, lookahead.now.total)
         if trial is not None:
             value = np.where(trial & (value > 0), TRIAL_LIFT * value, value)
@@ -307,6 +308,24 @@ class Engine:
             "max-votes-per-label",
             f"{unmet.message} One label has {votes.max():g} votes, the most that the job allows.",
         )
+
+
+def priority_of(allocation: Allocation, lookahead: Lookahead, job: JobContext) -> Array:
+    """The value of one more answer per cost of the item, or the value itself for allocations that ignore the cost.
+
+    Values that are equal on paper must be equal, so they are rounded. An allocation that breaks ties does so before the
+    division: then its draw never outweighs a difference in value.
+    """
+
+    def value(part: Lookahead) -> Array:
+        return allocation.value(part, job)
+
+    if not allocation.per_cost:
+        return value(lookahead)
+    by_votes_alone = not (allocation.uses | job.requirement.uses) & ~Uses.WORKER
+    found = lookahead.once_per_votes(value) if by_votes_alone else lookahead.in_parts(value, only_votes=False)
+    found = found + allocation.tie_break(lookahead) if allocation.breaks_ties else np.round(found, DECIMALS)
+    return np.asarray(found / lookahead.context.cost)
 
 
 def stays_closed(

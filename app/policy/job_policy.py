@@ -134,13 +134,13 @@ class JobPolicy(BaseModel):
     @property
     def uses(self) -> Uses:
         """What the job's decisions depend on besides an item's votes, its prior and what the worker model keeps."""
-        trial = Uses.NUMBER if self.worker_choice.has_trial else Uses.NOTHING  # the items on trial are drawn by number
-        return self.allocation.uses | self.requirement.uses | trial
+        by_number = self.worker_choice.has_trial or self.allocation.breaks_ties  # trial items are drawn by number
+        return self.allocation.uses | self.requirement.uses | (Uses.NUMBER if by_number else Uses.NOTHING)
 
     @property
     def by_votes_alone(self) -> bool:
         """Whether items with equal votes, cost and prior get equal decisions, if the worker model keeps votes only."""
-        return self.uses.only_votes
+        return not self.uses & ~Uses.WORKER
 
     @property
     def first_refit(self) -> int | None:

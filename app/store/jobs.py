@@ -9,7 +9,7 @@ from uuid import UUID
 from sqlalchemy import RowMapping, Text, bindparam, cast, delete, insert, literal, select, tuple_, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.domain.job import Job
+from app.domain.job import Job, engine_of
 from app.errors import JobUnknown
 from app.policy.engine import Engine
 from app.policy.job_policy import JobPolicy
@@ -137,7 +137,7 @@ def _policy(text: str) -> JobPolicy:
 @lru_cache(maxsize=_MOST_CONFIGURATIONS)
 def _engine(policy: str, budget: Decimal | None, inverse_costs: float, stage: int) -> Engine:
     """One engine per configuration: it keeps what follows from the policy, and what it has judged before."""
-    return Engine(_policy(policy), None if budget is None else float(budget), inverse_costs, stage)
+    return engine_of(_policy(policy), budget, inverse_costs, stage)
 
 
 def _job(row: RowMapping) -> Job:

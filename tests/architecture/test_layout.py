@@ -1,5 +1,6 @@
 """Tests lie where a reader looks for them, and no test module depends on another."""
 
+import ast
 from pathlib import Path
 
 from tests.architecture.source import PROJECT, Module, modules
@@ -37,6 +38,19 @@ def test_only_one_module_knows_where_the_public_sets_are():
     knows = {module.name for module in TESTS if 'shared" / "data' in module.path.read_text()}
     exempt = {"tests/cli/test_experiments_command.py", "tests/architecture/test_layout.py"}  # a folder of its own; this
     assert knows - exempt == {"tests/public_sets.py"}
+
+
+def test_a_job_is_given_another_configuration_only_together_with_its_engine():
+    """`dataclasses.replace` would keep the engine of the old configuration; `Job.reconfigured` builds the new one."""
+    configuration = {"policy", "budget", "inverse_costs", "stage"}
+    found = {
+        f"{module.name}:{call.lineno}"
+        for module in [*modules("app/use_cases"), *modules("app/api"), *modules("app/store")]
+        for call in ast.walk(module.tree)
+        if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "replace"
+        if configuration & {keyword.arg for keyword in call.keywords}
+    }
+    assert found == set()
 
 
 def test_the_order_names_files_that_exist():

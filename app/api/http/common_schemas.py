@@ -46,7 +46,7 @@ CostIn = Annotated[
 ]
 AmountOut = Annotated[
     Decimal,
-    PlainSerializer(lambda amount: f"{amount:f}", return_type=str),
+    PlainSerializer("{:f}".format, return_type=str),
     WithJsonSchema({"type": "string"}),
 ]
 # Bounds for readers only: 1.0000000000000002 is rounded, not refused.

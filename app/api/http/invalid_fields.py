@@ -20,7 +20,7 @@ _SENTENCES: dict[str, str] = {
     "string_unicode": "Must be a string without broken characters",
     "string_too_short": "Must have at least {min_length} characters",
     "string_too_long": "Must have at most {max_length} characters",
-    "string_pattern_mismatch": "Must match {pattern}",
+    "string_pattern_mismatch": "Must not be blank or contain line breaks or other control characters",
     "bool_type": "Must be true or false",
     "bool_parsing": "Must be true or false",
     "int_type": "Must be a whole number",

@@ -8,9 +8,9 @@ from fastapi import APIRouter, Path, Query, Request, Response
 
 from app.api.http.common_schemas import ReasonOut
 from app.api.http.idempotency import REPLAYED, IdempotencyKey, response_of
+from app.api.http.middleware import take_your_time
 from app.api.http.pagination import Cursor, Limit, after_number, cursor_of
 from app.api.http.problems import documented
-from app.api.http.request_limits import take_your_time
 from app.api.http.service_route import ServiceRoute
 from app.api.http.services import JobId, ServicesOf
 from app.api.items.schemas import ItemAnswerOut, ItemHistory, ItemOut, ItemsAdded, ItemsOut

@@ -9,9 +9,9 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.api.http.common_schemas import ReasonOut
 from app.api.http.idempotency import REPLAYED, IdempotencyKey, keyed_request, response_of
+from app.api.http.middleware import take_your_time
 from app.api.http.pagination import Cursor, Limit, after_job, cursor_of
 from app.api.http.problems import documented
-from app.api.http.request_limits import take_your_time
 from app.api.http.service_route import ServiceRoute
 from app.api.http.services import JobId, ServicesOf
 from app.api.jobs.schemas import ItemCounts, JobChanges, JobIn, JobOut, JobsOut, WorkerModelInForce

@@ -7,9 +7,9 @@ from fastapi import APIRouter, Body, Depends, Path, Query, Request
 from pydantic import Field, TypeAdapter, ValidationError
 
 from app.api.http.common_schemas import FirstErrorOnly, ReasonOut
+from app.api.http.middleware import take_your_time
 from app.api.http.pagination import Cursor, Limit
 from app.api.http.problems import documented
-from app.api.http.request_limits import take_your_time
 from app.api.http.service_route import ServiceRoute
 from app.api.http.services import JobId, ServicesOf
 from app.api.workers.schemas import (

@@ -4,8 +4,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from app.policy.allocation.base import JobContext
-from app.policy.allocation.cost_agnostic import CostAgnosticAllocation, asked
+from app.policy.allocation.base import Allocation, JobContext, asked
 from app.policy.core.arrays import Array
 from app.policy.core.lookahead import Lookahead
 from app.policy.core.policy import Uses
@@ -13,7 +12,7 @@ from app.policy.core.policy import Uses
 _ROUNDING = 1e-9  # a quota of 2.9999999999999996 is one of three
 
 
-class CrowdBudget(CostAgnosticAllocation):
+class CrowdBudget(Allocation):
     """Ask where most of an item's share of the budget is left (Tran-Thanh et al., AAMAS 2013, Alg. 1).
 
         n_k - (answers + answers under way),    n_k = floor(B / (c_k^2 sum_j 1/c_j)).
@@ -27,12 +26,13 @@ class CrowdBudget(CostAgnosticAllocation):
     >>> from app.policy.worker_models import Anonymous
     >>> context = ItemContext(np.array([1.0, 2.0, 0.5]), np.zeros(3), np.arange(1, 4))
     >>> new = Lookahead.of(Anonymous(), State(np.zeros((3, 2)), np.empty((3, 0))), context)
-    >>> np.floor(CrowdBudget().priority(new, JobContext(Ratio(), budget=10, inverse_costs=3.5)))
+    >>> np.floor(CrowdBudget().value(new, JobContext(Ratio(), budget=10, inverse_costs=3.5)))
     array([ 2.,  0., 11.])
     """
 
     kind: Literal["crowdbudget"] = "crowdbudget"
     uses: ClassVar[Uses] = Uses.COST | Uses.OPEN_ASSIGNMENTS | Uses.NUMBER | Uses.BUDGET
+    per_cost: ClassVar[bool] = False
 
     def value(self, lookahead: Lookahead, job: JobContext) -> Array:
         if job.budget is None:

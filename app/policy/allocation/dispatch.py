@@ -2,14 +2,13 @@
 
 from typing import ClassVar, Literal
 
-from app.policy.allocation.base import JobContext
-from app.policy.allocation.cost_agnostic import CostAgnosticAllocation
+from app.policy.allocation.base import Allocation, JobContext
 from app.policy.core.arrays import Array
 from app.policy.core.lookahead import Lookahead
 from app.policy.core.policy import Uses
 
 
-class Dispatch(CostAgnosticAllocation):
+class Dispatch(Allocation):
     """Ask where most work is left (Gao et al., SIGMOD 2013, Alg. 6).
 
         E = C - P.
@@ -23,12 +22,13 @@ class Dispatch(CostAgnosticAllocation):
     >>> from app.policy.requirements import Profit
     >>> from app.policy.worker_models import Anonymous
     >>> new = Lookahead.of(Anonymous(), State(np.zeros((1, 2)), np.empty((1, 0))), ItemContext.plain(1))
-    >>> Dispatch().priority(new, JobContext(Profit(value=5, loss=5)))
+    >>> Dispatch().value(new, JobContext(Profit(value=5, loss=5)))
     array([1.])
     """
 
     kind: Literal["dispatch"] = "dispatch"
     uses: ClassVar[Uses] = Uses.OPEN_ASSIGNMENTS
+    per_cost: ClassVar[bool] = False
 
     def value(self, lookahead: Lookahead, job: JobContext) -> Array:
         by_new_workers = Lookahead.of(lookahead.model, lookahead.state, lookahead.context)  # whoever asks now

@@ -41,7 +41,8 @@ class KnowledgeGradient(Allocation):
     """
 
     kind: Literal["kg"] = "kg"
-    uses: ClassVar[Uses] = Uses.WORKER | Uses.NUMBER  # the number breaks ties
+    uses: ClassVar[Uses] = Uses.WORKER
+    breaks_ties: ClassVar[bool] = True
     ties: Annotated[
         Literal["random", "first"],
         Field(description="Between items of equal value: draw at random, or take the item that was added first"),
@@ -51,13 +52,10 @@ class KnowledgeGradient(Allocation):
         expected = (lookahead.chances * certainty_gains(lookahead)).sum(axis=1)
         return np.where(np.abs(expected) < _NOTHING, 0.0, expected)
 
-    def priority(self, lookahead: Lookahead, job: JobContext) -> Array:
-        """Ties are broken before dividing by the cost, so that a random draw never outweighs a gain."""
-        gain, cost = self.value_once(lookahead, job), lookahead.context.cost
+    def tie_break(self, lookahead: Lookahead) -> Array:
         if self.ties == "first":
-            return (gain - _PLACE * lookahead.context.number) / cost
-        waiting = _waiting(lookahead.now)
-        return (gain + _LUCK / (1 + waiting)) / cost
+            return np.asarray(-_PLACE * lookahead.context.number)
+        return np.asarray(_LUCK / (1 + _waiting(lookahead.now)))
 
 
 def _waiting(belief: Belief) -> Array:

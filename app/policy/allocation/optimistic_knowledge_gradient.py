@@ -26,7 +26,7 @@ class OptimisticKnowledgeGradient(Allocation):
     >>> from app.policy.worker_models import Anonymous
     >>> state = State(np.array([[0.0, 0.0], [1.0, 0.0], [1.0, 1.0], [2.0, 0.0]]), np.empty((4, 0)))
     >>> lookahead = Lookahead.of(Anonymous(), state, ItemContext.plain(4))
-    >>> OptimisticKnowledgeGradient().priority(lookahead, JobContext(Ratio())).tolist()
+    >>> OptimisticKnowledgeGradient().value(lookahead, JobContext(Ratio())).tolist()
     [0.25, 0.125, 0.1875, 0.0625]
     """
 

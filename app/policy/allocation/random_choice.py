@@ -4,8 +4,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from app.policy.allocation.base import JobContext
-from app.policy.allocation.cost_agnostic import CostAgnosticAllocation
+from app.policy.allocation.base import Allocation, JobContext
 from app.policy.core.arrays import Array, IntArray
 from app.policy.core.lookahead import Lookahead
 from app.policy.core.policy import Uses
@@ -14,7 +13,7 @@ from app.policy.core.randomness import uniform
 _STREAM = 1  # other draws than those that round a margin, so that the two are independent
 
 
-class RandomChoice(CostAgnosticAllocation):
+class RandomChoice(Allocation):
     """Ask about any open item with equal probability (`random` of Li et al., WSDM 2016, section 4.1).
 
         -(E(seed, item, 0) + ... + E(seed, item, answers)), E exponential with mean 1.
@@ -27,6 +26,7 @@ class RandomChoice(CostAgnosticAllocation):
 
     kind: Literal["random"] = "random"
     uses: ClassVar[Uses] = Uses.NUMBER
+    per_cost: ClassVar[bool] = False
 
     def value(self, lookahead: Lookahead, job: JobContext) -> Array:  # noqa: ARG002  the requirement does not matter
         context, answers = lookahead.context, lookahead.now.total.astype(np.int64)

@@ -2,14 +2,13 @@
 
 from typing import ClassVar, Literal
 
-from app.policy.allocation.base import JobContext
-from app.policy.allocation.cost_agnostic import CostAgnosticAllocation, asked
+from app.policy.allocation.base import Allocation, JobContext, asked
 from app.policy.core.arrays import Array
 from app.policy.core.lookahead import Lookahead
 from app.policy.core.policy import Uses
 
 
-class RoundRobin(CostAgnosticAllocation):
+class RoundRobin(Allocation):
     """Ask about the item with the fewest answers, including those under way (`looping`, Li et al., WSDM 2016, 4.1).
 
         -(answers + answers under way).
@@ -19,12 +18,13 @@ class RoundRobin(CostAgnosticAllocation):
     >>> from app.policy.worker_models import Anonymous
     >>> import numpy as np
     >>> votes = State(np.array([[2.0, 1.0], [0.0, 1.0]]), np.empty((2, 0)))
-    >>> RoundRobin().priority(Lookahead.of(Anonymous(), votes, ItemContext.plain(2)), JobContext(Ratio()))
+    >>> RoundRobin().value(Lookahead.of(Anonymous(), votes, ItemContext.plain(2)), JobContext(Ratio()))
     array([-3., -1.])
     """
 
     kind: Literal["round-robin"] = "round-robin"
     uses: ClassVar[Uses] = Uses.OPEN_ASSIGNMENTS
+    per_cost: ClassVar[bool] = False
 
     def value(self, lookahead: Lookahead, job: JobContext) -> Array:  # noqa: ARG002  the requirement does not matter
         return -asked(lookahead)

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from app.policy.requirements.base import Requirement
 
 
+DECIMALS = 12  # to which values are computed: what differs less is equal
+_MOST_DECIMALS = 300  # ten to this power is still a float
 _MANY_CLASSES = 32  # from which on items with votes for different classes are not computed together
 
 
@@ -112,10 +114,19 @@ class Lookahead:
     def shortfalls(self, requirement: "Requirement") -> Array:
         """The requirement's shortfalls of these items, shape (items, classes), computed once for equal requirements."""
         if requirement not in self._shortfalls:
-            self._shortfalls[requirement] = self.in_parts(
-                requirement.shortfalls, only_votes=requirement.uses.only_votes
-            )
+            self._shortfalls[requirement] = self.in_parts(requirement.shortfalls, only_votes=not requirement.uses)
         return self._shortfalls[requirement]
+
+    def once_per_votes(self, compute: "Callable[[Lookahead], Array]") -> Array:
+        """What `compute` gives for these items, computed once for items with equal votes.
+
+        Only for what depends on votes and the worker model alone.
+        """
+        pooled = self.distinct()
+        if pooled is None:
+            return self.in_parts(compute, only_votes=True)
+        representatives, stands_for = pooled
+        return np.asarray(compute(representatives)[stands_for])
 
     def in_parts(self, compute: "Callable[[Lookahead], Array]", *, only_votes: bool) -> Array:
         """What `compute` gives for these items, with many classes in small parts, to the same result.
@@ -194,3 +205,16 @@ class FreshLookahead(Lookahead):
     def namesakes(self) -> IntArray:
         """The first class stands for all of them, also where the model tells classes apart."""
         return np.zeros(self.state.votes.shape[1], dtype=np.int64)
+
+
+def significant(numbers: Array) -> Array:
+    """Values rounded to twelve significant digits, or to 300 decimals where that is less: equal values become equal.
+
+    >>> significant(np.array([0.1 + 0.2, 1e-15 / 3, 0.0, -2.5, -np.inf])).tolist()
+    [0.3, 3.33333333333e-16, 0.0, -2.5, -inf]
+    >>> significant(np.array([1e-295 / 3, 1e-310])).tolist()
+    [3.3333e-296, 0.0]
+    """
+    size = np.floor(np.log10(np.where((numbers == 0) | np.isinf(numbers), 1.0, np.abs(numbers))))
+    scale = 10.0 ** np.minimum(DECIMALS - 1 - size, _MOST_DECIMALS)
+    return np.asarray(np.round(numbers * scale) / scale)

@@ -22,11 +22,6 @@ class Uses(Flag):
     BUDGET = auto()  # the job's budget, and the costs of all its items
     EVERYTHING = COST | OPEN_ASSIGNMENTS | NUMBER | WORKER | BUDGET
 
-    @property
-    def only_votes(self) -> bool:
-        """Whether items with equal votes get equal numbers."""
-        return not self & ~Uses.WORKER
-
 
 def plain_description(text: str) -> str:
     r"""A docstring without its doctests: they explain a class to readers of the code, not to readers of the API.

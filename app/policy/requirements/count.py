@@ -28,9 +28,7 @@ class Count(Requirement):
     picks_a_class: ClassVar[bool] = False
     labels: Annotated[int, Field(ge=1, le=10_000, description="How many labels every item gets", examples=[3])]
 
-    @property
-    def uses(self) -> Uses:
-        return Uses.NOTHING
+    uses: ClassVar[Uses] = Uses.NOTHING
 
     def satisfied(self, belief: Belief) -> Mask:
         return np.asarray(belief.total >= self.labels)

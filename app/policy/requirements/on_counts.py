@@ -1,6 +1,7 @@
 """Requirements that compare the votes of the two strongest classes, with one extra vote per class."""
 
 from abc import abstractmethod
+from typing import ClassVar
 
 import numpy as np
 
@@ -14,9 +15,7 @@ from app.policy.requirements.base import Requirement
 class OnCounts(Requirement):
     """A member says how many votes each class lacks; the rest follows."""
 
-    @property
-    def uses(self) -> Uses:
-        return Uses.NOTHING
+    uses: ClassVar[Uses] = Uses.NOTHING
 
     @abstractmethod
     def missing(self, counts: Array) -> Array:

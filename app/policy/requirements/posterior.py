@@ -1,7 +1,7 @@
 """Stop when one class is likely enough to be the true one."""
 
 from collections.abc import Callable
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 from pydantic import Field
@@ -41,9 +41,7 @@ class Posterior(Requirement):
         Field(gt=0.5, le=0.999999, description="How probable the most likely label must be", examples=[0.95]),
     ] = 0.95
 
-    @property
-    def uses(self) -> Uses:
-        return Uses.NOTHING
+    uses: ClassVar[Uses] = Uses.NOTHING
 
     def satisfied(self, belief: Belief) -> Mask:
         return np.asarray(1 - belief.certainty <= self._doubt)

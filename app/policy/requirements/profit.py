@@ -1,7 +1,7 @@
 """Stop when another answer would cost more than it is expected to save."""
 
 from collections.abc import Iterator
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 from pydantic import Field, field_validator
@@ -66,9 +66,7 @@ class Profit(Requirement):
             )
         return prior
 
-    @property
-    def uses(self) -> Uses:
-        return Uses.COST
+    uses: ClassVar[Uses] = Uses.COST
 
     def satisfied(self, belief: Belief) -> Mask:
         first, second = _two_highest(belief)

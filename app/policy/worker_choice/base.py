@@ -7,9 +7,9 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from app.policy.allocation.base import significant
 from app.policy.core.arrays import Array, IntArray, Mask
 from app.policy.core.belief import ItemContext
+from app.policy.core.lookahead import significant
 from app.policy.core.policy import Policy
 from app.policy.core.randomness import scramble
 from app.policy.worker_choice.relative_information import MIN_PRICE

@@ -4,8 +4,8 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from app.policy.allocation.base import significant
 from app.policy.core.arrays import Array, IntArray
+from app.policy.core.lookahead import significant
 from app.policy.core.randomness import scramble
 from app.policy.worker_choice.base import CandidateWorkers, WorkerChoice, first_of_the_best
 from app.policy.worker_choice.relative_information import MIN_PRICE

@@ -6,7 +6,7 @@ from bisect import insort
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import partial
 from itertools import pairwise
@@ -241,7 +241,7 @@ async def _count(connection: AsyncConnection, job: Job) -> None:
 
 
 async def _insert_judged(connection: AsyncConnection, job: Job, fresh: StagedTotals, ends: Sequence[int]) -> _NewItems:
-    job = replace(job, inverse_costs=job.inverse_costs + fresh.inverse_costs)
+    job = job.reconfigured(inverse_costs=job.inverse_costs + fresh.inverse_costs)
     tally = _NewItems()
     judged = b""
     for first, end in pairwise(ends):
@@ -270,8 +270,7 @@ def _judged(job: Job, first: int, rows: bytes) -> tuple[bytes, list[ItemDecision
 
 def _with_items(job: Job, new: _NewItems, fresh: StagedTotals) -> Job:
     """The job with these items in its counters; items that are not worth asking about are given up at once."""
-    return replace(
-        job,
+    return job.reconfigured(
         items=job.items + new.items,
         resolved=job.resolved + new.states[ItemState.RESOLVED],
         given_up=job.given_up + new.states[ItemState.GIVEN_UP],

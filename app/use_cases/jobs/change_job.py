@@ -1,7 +1,6 @@
 """Change a job: its name, its budget, how long leases last, and its requirement."""
 
 import asyncio
-from dataclasses import replace
 from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import TypedDict
@@ -43,8 +42,7 @@ async def change_job(database: AsyncEngine, job_id: UUID, changes: Changes, cloc
 
 
 def _apply(job: Job, changes: Changes) -> Job:
-    after = replace(
-        job,
+    after = job.reconfigured(
         name=changes.get("name", job.name),
         budget=changes.get("budget", job.budget),
         lease_duration=changes.get("lease_duration", job.lease_duration),

@@ -1,7 +1,6 @@
 """Create a job."""
 
 import asyncio
-from dataclasses import replace
 from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any
@@ -9,7 +8,7 @@ from uuid import UUID
 
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.domain.job import Job
+from app.domain.job import Job, engine_of
 from app.errors import FieldError, InvalidInput, JobUnknown
 from app.policy.job_policy import JobPolicy
 from app.store.jobs import insert_job, lock_job
@@ -36,6 +35,7 @@ async def create_job(  # noqa: PLR0913  the fields of a job
         name=name,
         policy=policy,
         budget=budget,
+        engine=engine_of(policy, budget),
         lease_duration=lease_duration,
         refit_at=policy.first_refit,
         plan=plan,
@@ -45,7 +45,7 @@ async def create_job(  # noqa: PLR0913  the fields of a job
         await insert_job(connection, new)
         return new
     source = await _source(connection, new, reputation)
-    new = replace(new, reputation=reputation, stage=source.stage, stage_choice=source.stage_choice)
+    new = new.reconfigured(reputation=reputation, stage=source.stage, stage_choice=source.stage_choice)
     await insert_job(connection, new)
     await carry_skills(connection, source.job_id, new.job_id)
     return new

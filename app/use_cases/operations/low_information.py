@@ -1,7 +1,7 @@
 """Find workers whose answers carry so little information that the job should ask others first."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -35,7 +35,7 @@ class LowInformation:
 
 def find_low_information(history: History, fit: Fit, answers: Index) -> dict[str, LowInformation]:
     """The named workers that a fit finds not worth asking; an unnamed worker cannot be recognised next time."""
-    engine, skill = replace(history.job, stage=fit.stage).engine, fit.refitted.skill
+    engine, skill = history.job.reconfigured(stage=fit.stage).engine, fit.refitted.skill
     price = np.concatenate([history.price, np.ones(len(answers) - len(history.crowd))])
     found = np.flatnonzero(engine.low_information(skill, price, answers)[: len(history.crowd)])
     if not len(found):

@@ -41,6 +41,7 @@ from app.use_cases.operations.operation_lifecycle import (
 )
 from app.use_cases.operations.refit_draft import RefitDraft, context_of_history
 from app.use_cases.operations.worker_process import WorkerProcess
+from app.use_cases.work.batching import refit_is_due
 from app.use_cases.work.judging import with_state
 from app.use_cases.work.rejudging import DecisionChange, changes_of, write_changes
 from app.use_cases.workers.skills import accuracies, skill_rows
@@ -67,7 +68,7 @@ class RefitHandler:
         async with connection.begin():
             job = await load_job(connection, job_id)
             operation = await first_unfinished(connection, job_id, REFIT)
-        if operation is None and job.refit_is_due:
+        if operation is None and refit_is_due(job):
             async with connection.begin():
                 job = await lock_job(connection, job_id)
                 operation = await create_operation(connection, job, REFIT, self.clock())
@@ -91,7 +92,7 @@ async def _put_off(connection: AsyncConnection, job_id: UUID) -> None:
     """Wait for more answers: a fit that failed would fail again."""
     async with connection.begin():
         job = await lock_job(connection, job_id)
-        if job.refit_is_due and job.policy.refit is not None:
+        if refit_is_due(job) and job.policy.refit is not None:
             await save_ledger(connection, replace(job, refit_at=job.policy.refit.next_at(job.answers)))
 
 
@@ -162,8 +163,7 @@ async def _take_over(connection: AsyncConnection, draft: RefitDraft) -> Job:
 def _with_stage(job: Job, draft: RefitDraft) -> Job:
     """The job in the stage that the fit has chosen, with the time of the next refit."""
     schedule, choice = job.policy.refit, draft.fit.choice
-    return replace(
-        job,
+    return job.reconfigured(
         stage=draft.fit.stage,
         stage_choice=job.stage_choice if choice is None else choice.as_json(),
         refit_at=None if job.refit_at is None or schedule is None else schedule.next_at(job.answers),

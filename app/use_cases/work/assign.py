@@ -247,14 +247,13 @@ async def _open_batch(
 ) -> tuple[AssignmentBatch, list[WorkRequest]]:
     """Load what these requests need; returns the requests with a team for those that leave the choice to the job."""
     requests, workers = await _with_teams(connection, job, requests)
-    names = {name for request in requests for name in request.names}
     chosen = {name for request in requests if request.workers is not None for name in request.workers}
     batch = AssignmentBatch(
         connection=connection,
         job=job,
         now=now,
         queue=QueueWindow(connection, job, skills_for(job, workers, chosen)),
-        held=await live_assignments_of(connection, job.job_id, names),
+        held=await live_assignments_of(connection, job.job_id, _named(requests)),
         workers=workers,
     )
     await batch.queue.read_ahead(batch.new_assignments(requests))
@@ -264,8 +263,7 @@ async def _open_batch(
 async def _with_teams(
     connection: AsyncConnection, job: Job, requests: Sequence[WorkRequest]
 ) -> tuple[list[WorkRequest], Mapping[str, Worker]]:
-    names = {name for request in requests for name in request.names}
-    workers = await load_workers(connection, job.job_id, names)
+    workers = await load_workers(connection, job.job_id, _named(requests))
     unnamed = [request.worker is None and request.workers is None for request in requests]
     if not job.policy.worker_choice.chooses or not any(unnamed):
         return list(requests), workers
@@ -276,6 +274,11 @@ async def _with_teams(
         for request, is_unnamed in zip(requests, unnamed, strict=True)
     ]
     return teams, {**promising, **workers}
+
+
+def _named(requests: Sequence[WorkRequest]) -> set[str]:
+    """All workers whom these requests name."""
+    return {name for one in requests for name in one.workers or (one.worker,) if name is not None}
 
 
 def _assigned(assignments: Sequence[HeldAssignment], fresh: Mapping[int, HeldAssignment]) -> NextWork:

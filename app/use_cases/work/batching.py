@@ -156,12 +156,17 @@ class JobBatcher:
         self, job_id: UUID, before: Job, after: Job, *, alone: bool
     ) -> asyncio.Task[None] | None:
         """Start the refit or the recount that a batch has made due; returns it where its sender should wait for it."""
-        if not after.refit_is_due and after.blocks == before.blocks:
+        if not refit_is_due(after) and after.blocks == before.blocks:
             return None
         if alone and after.answers <= SMALL_JOB:
             return self._runner.begin(job_id)
         self._runner.begin_if_rested(job_id)
         return None
+
+
+def refit_is_due(job: Job) -> bool:
+    """Whether the job has had so many answers since the last fit that all of them should be fitted again."""
+    return job.refit_at is not None and job.answers >= job.refit_at
 
 
 async def apply_batch(

@@ -245,7 +245,7 @@ async def _answers(
     assignments: Sequence[Assignment],
 ) -> list[Answer]:
     """The answers that may be repeated here; all answers on the items where finished items score their workers."""
-    if job.engine.model.scores_finished_items:
+    if job.engine.scores_finished_items:
         return await answers_on_items(connection, job.job_id, item_ids)
     unnamed = [assignment.assignment_id for assignment in assignments if assignment.worker is None]
     named = await answers_by_pair(connection, job.job_id, pairs) if pairs else []

@@ -41,7 +41,8 @@ class NoWork:
 
     async def explain(self, connection: AsyncConnection, requests: Sequence[WorkRequest]) -> list[NextWork]:
         """The response to each of these requests, none of which got an assignment."""
-        by_worker = await self._by_worker(connection, {name for one in requests for name in one.names or (None,)})
+        workers = {name for one in requests for name in one.workers or (one.worker,)}
+        by_worker = await self._by_worker(connection, workers)
         return [self._response(request, by_worker) for request in requests]
 
     def _response(self, request: WorkRequest, by_worker: Mapping[str | None, NextWork]) -> NextWork:

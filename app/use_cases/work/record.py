@@ -159,7 +159,7 @@ class _Run:
         self.votes[position] = vote
         self.items.add(vote.item.item_id)
         self.state_length = len(vote.item.decision.model_state)
-        if self.ledger.job.engine.model.scores_finished_items:
+        if self.ledger.job.engine.scores_finished_items:
             voters = {answer.worker for answer in self.ledger.votes_on(vote.item.item_id)}
             self.scored |= (voters | {vote.worker}) - {None}
 
@@ -274,13 +274,13 @@ def _tally(ledger: Ledger, vote: Vote, item: Item) -> None:
         agrees = vote.label == item.gold
         tally.gold_asked += 1
         tally.gold_right += agrees
-        if ledger.job.engine.model.scores_finished_items:
+        if ledger.job.engine.scores_finished_items:
             _score(ledger, vote.worker, agrees=agrees)
 
 
 def _score_workers(ledger: Ledger, item_id: int, label: int) -> None:
     """Learn from a finished item who agreed with its label, for worker models that use it."""
-    if not ledger.job.engine.model.scores_finished_items:
+    if not ledger.job.engine.scores_finished_items:
         return
     for answer in ledger.votes_on(item_id):
         if not answer.withheld and answer.answer_id > ledger.items[item_id].scored:

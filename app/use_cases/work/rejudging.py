@@ -126,7 +126,7 @@ def _newly_resolved(changes: Sequence[DecisionChange]) -> dict[int, int]:
 
 async def _score_workers(connection: AsyncConnection, job: Job, labels: Mapping[int, int]) -> None:
     """Learn from finished items who agreed with their labels, for worker models that use it."""
-    if not labels or not job.engine.model.scores_finished_items:
+    if not labels or not job.engine.scores_finished_items:
         return
     ballots = await ballots_on_items(connection, job.job_id, labels.keys())
     agreed: dict[str, list[bool]] = {}

@@ -21,11 +21,10 @@ from app.policy.allocation import (
     Requallo,
     RoundRobin,
 )
-from app.policy.allocation.cost_agnostic import CostAgnosticAllocation
 from app.policy.core.belief import ItemContext, State
 from app.policy.core.lookahead import Lookahead
 from app.policy.core.policy import Uses
-from app.policy.engine import Engine
+from app.policy.engine import Engine, priority_of
 from app.policy.job_policy import JobPolicy
 from app.policy.requirements import Ratio
 from app.policy.worker_models import Anonymous, Auto, Confusion, OneCoin, SpamFilter, Tiers, TwoCoin, Weighted
@@ -49,7 +48,7 @@ ALLOCATIONS = [
 ]
 # Requallo looks at the two strongest classes only: with level votes an earlier class wins.
 INDIFFERENT_TO_NAMES = [allocation for allocation in ALLOCATIONS if not isinstance(allocation, Requallo)]
-PER_COST = [allocation for allocation in INDIFFERENT_TO_NAMES if not isinstance(allocation, CostAgnosticAllocation)]
+PER_COST = [allocation for allocation in INDIFFERENT_TO_NAMES if allocation.per_cost]
 # What a worker tells is worth more the better the worker is; these do not look at the worker at all.
 LOOKING_AT_WORKERS = [allocation for allocation in PER_COST if not isinstance(allocation, LabelUncertainty)]
 MODELS = [Anonymous(), Tiers(), SpamFilter(), Weighted(), OneCoin(), TwoCoin(), Confusion(), Auto()]
@@ -84,7 +83,7 @@ def row(lookahead, i):
 @pytest.mark.parametrize("allocation", ALLOCATIONS, ids=name)
 def test_priorities_are_finite_and_repeatable(allocation, model):
     """The same items and the same seed give the same numbers."""
-    first, again = (allocation.priority(crowd(model), JOB) for _ in range(2))
+    first, again = (priority_of(allocation, crowd(model), JOB) for _ in range(2))
     assert first.shape == (30,)
     assert np.isfinite(first).all()
     assert (first == again).all()
@@ -95,8 +94,8 @@ def test_priorities_are_finite_and_repeatable(allocation, model):
 def test_one_item_has_the_priority_it_has_among_many(allocation, model):
     """One implementation serves one item and a million."""
     lookahead = crowd(model)
-    together = allocation.priority(lookahead, JOB)
-    alone = [allocation.priority(row(lookahead, i), JOB)[0] for i in range(30)]
+    together = priority_of(allocation, lookahead, JOB)
+    alone = [priority_of(allocation, row(lookahead, i), JOB)[0] for i in range(30)]
     assert together == pytest.approx(alone, abs=1e-10)
 
 
@@ -106,7 +105,7 @@ def test_relabeling_classes_changes_no_priority(allocation, model):
     """What a label is worth does not hang on what the classes are called."""
     classes = 2 if isinstance(model, TwoCoin) else 3
     order = np.arange(classes)[::-1]
-    here, there = (allocation.priority(crowd(model, classes, order=way), JOB) for way in (None, order))
+    here, there = (priority_of(allocation, crowd(model, classes, order=way), JOB) for way in (None, order))
     assert here == pytest.approx(there, abs=1e-9)
 
 
@@ -116,8 +115,8 @@ def test_twice_the_cost_is_half_the_priority(allocation):
     lookahead = crowd(Anonymous())
     context = lookahead.context
     dearer = ItemContext(context.cost * 2, context.open_assignments, context.number, None, context.seed)
-    costly = allocation.priority(Lookahead.of(Anonymous(), lookahead.state, dearer), JOB)
-    assert 2 * costly == pytest.approx(allocation.priority(lookahead, JOB), abs=2e-6)
+    costly = priority_of(allocation, Lookahead.of(Anonymous(), lookahead.state, dearer), JOB)
+    assert 2 * costly == pytest.approx(priority_of(allocation, lookahead, JOB), abs=2e-6)
 
 
 @pytest.mark.parametrize("model", [OneCoin(), Confusion()], ids=name)
@@ -228,4 +227,4 @@ def test_a_new_allocation_is_one_class():
 @pytest.mark.parametrize("model", MODELS, ids=name)
 def test_a_new_allocation_works_with_every_worker_model(model):
     """It sees a belief, whoever made it."""
-    assert Contrary().priority(crowd(model), JOB).tolist() == [4.0] * 30
+    assert priority_of(Contrary(), crowd(model), JOB).tolist() == [4.0] * 30

@@ -23,6 +23,7 @@ from app.policy.allocation import (
 )
 from app.policy.core.belief import ItemContext, State
 from app.policy.core.lookahead import Lookahead
+from app.policy.engine import priority_of
 from app.policy.planning.quotas import quotas
 from app.policy.requirements import AllOf, AnyOf, Count, Margin, Posterior, Profit, Ratio, Significance
 from app.policy.worker_models import Anonymous
@@ -83,20 +84,20 @@ def test_priorities_are_finite_and_those_of_single_items(allocation, rows, seed,
     many = len(rows)
     context = ItemContext(1 + np.arange(many) % 3 / 2, np.arange(many) % 2 * 1.0, np.arange(many) + 4, None, seed)
     job = JobContext(requirement, budget, 7.0)
-    together = allocation.priority(prospect_of(rows, context), job)
+    together = priority_of(allocation, prospect_of(rows, context), job)
     assert np.isfinite(together).all()
-    np.testing.assert_array_equal(together, allocation.priority(prospect_of(rows, context), job))
+    np.testing.assert_array_equal(together, priority_of(allocation, prospect_of(rows, context), job))
     for row in range(many):
         one = ItemContext(context.cost[[row]], context.open_assignments[[row]], context.number[[row]], None, seed)
         assert together[row] == pytest.approx(
-            allocation.priority(prospect_of(rows[row : row + 1], one), job)[0], abs=1e-12
+            priority_of(allocation, prospect_of(rows[row : row + 1], one), job)[0], abs=1e-12
         )
 
 
 def test_round_robin_counts_what_is_out():
     """An answer that is out counts like one that is in."""
     context = ItemContext(np.array([1.0, 9.0, 1.0]), np.array([0.0, 0.0, 2.0]), np.arange(3))
-    priority = RoundRobin().priority(prospect_of([[1, 0], [1, 0], [0, 0]], context), JobContext(Ratio()))
+    priority = priority_of(RoundRobin(), prospect_of([[1, 0], [1, 0], [0, 0]], context), JobContext(Ratio()))
     assert priority.tolist() == [-1, -1, -2]
 
 
@@ -106,7 +107,7 @@ def test_random_is_exponential_whatever_the_cost():
     costs = np.where(np.arange(items) % 2 == 0, 1.0, 100.0)
     context = ItemContext(costs, np.zeros(items), np.arange(items), None, 5)
     first, second = (
-        -RandomChoice().priority(prospect_of(np.full((items, 2), votes), context), JobContext(Ratio()))
+        -priority_of(RandomChoice(), prospect_of(np.full((items, 2), votes), context), JobContext(Ratio()))
         for votes in (0.0, 0.5)
     )
     for gap in (first, second - first):
@@ -120,7 +121,7 @@ def test_random_asks_about_any_item_at_every_question():
     items, questions = 400, 4000
     context, votes, order = ItemContext.plain(items, 3), np.zeros((items, 2)), []
     for _ in range(questions):
-        order.append(int(RandomChoice().priority(prospect_of(votes, context), JobContext(Ratio())).argmax()))
+        order.append(int(priority_of(RandomChoice(), prospect_of(votes, context), JobContext(Ratio())).argmax()))
         votes[order[-1], 0] += 1
     counts = votes.sum(axis=1)
     assert chisquare(counts).pvalue > 0.001
@@ -133,7 +134,7 @@ def test_dispatch_expects_what_the_strategy_expects():
     """Expected further answers minus those that are out, and more where the votes are tied."""
     context = ItemContext(np.ones(3), np.array([0.0, 0.0, 2.0]), np.arange(3))
     profit = Profit(value=100, loss=100)
-    priority = Dispatch().priority(prospect_of([[0, 0], [2, 0], [0, 0]], context), JobContext(profit))
+    priority = priority_of(Dispatch(), prospect_of([[0, 0], [2, 0], [0, 0]], context), JobContext(profit))
     assert priority[0] == pytest.approx(5.612, abs=1e-3)
     assert priority[2] == priority[0] - 2
     assert priority[1] < priority[0]
@@ -141,7 +142,7 @@ def test_dispatch_expects_what_the_strategy_expects():
 
 def test_dispatch_falls_back_to_the_shortfall():
     """Requirements that expect nothing in particular say how many answers could do."""
-    priority = Dispatch().priority(prospect_of([[0, 0], [2, 0]]), JobContext(Ratio(min_ratio=4)))
+    priority = priority_of(Dispatch(), prospect_of([[0, 0], [2, 0]]), JobContext(Ratio(min_ratio=4)))
     assert priority.tolist() == [3, 1]
 
 
@@ -157,7 +158,7 @@ def test_crowdbudget_asks_what_its_quotas_say(costs, budget):
     job = JobContext(Ratio(), float(budget), float(sum(1 / float(cost) for cost in costs)))
     left = budget
     while True:
-        priority = CrowdBudget().priority(prospect_of(answers, context), job)
+        priority = priority_of(CrowdBudget(), prospect_of(answers, context), job)
         wanted = [k for k in np.argsort(-priority) if priority[k] > 0 and costs[k] <= left]
         if not wanted:
             break
@@ -169,11 +170,11 @@ def test_crowdbudget_asks_what_its_quotas_say(costs, budget):
 def test_crowdbudget_without_a_budget_takes_turns():
     """Nothing to split: fewest answers first."""
     votes = [[1, 2], [0, 1]]
-    unlimited = CrowdBudget().priority(prospect_of(votes), JobContext(Ratio()))
-    assert unlimited.tolist() == RoundRobin().priority(prospect_of(votes), JobContext(Ratio())).tolist()
+    unlimited = priority_of(CrowdBudget(), prospect_of(votes), JobContext(Ratio()))
+    assert unlimited.tolist() == priority_of(RoundRobin(), prospect_of(votes), JobContext(Ratio())).tolist()
 
 
 def test_crowdbudget_loses_no_answer_to_rounding():
     """A budget of exactly one answer is a quota of one, though 0.1 / (0.1^2 / 0.1) is less than 1 in floats."""
     context = ItemContext(np.array([0.1]), np.zeros(1), np.array([9]))
-    assert CrowdBudget().priority(prospect_of([[0, 0]], context), JobContext(Ratio(), 0.1, 10.0))[0] > 1
+    assert priority_of(CrowdBudget(), prospect_of([[0, 0]], context), JobContext(Ratio(), 0.1, 10.0))[0] > 1

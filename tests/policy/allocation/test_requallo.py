@@ -6,6 +6,7 @@ import pytest
 from app.policy.allocation import JobContext, Requallo
 from app.policy.core.belief import ItemContext, State
 from app.policy.core.lookahead import Lookahead
+from app.policy.engine import priority_of
 from app.policy.requirements import Ratio, Significance
 from app.policy.requirements.base import chance_and_needs, expected_completeness
 from app.policy.worker_models import Anonymous
@@ -67,15 +68,15 @@ def test_rewards_as_printed(requirement, r):
         best.append(max(up, down) - now)
         mean.append(p * up + (1 - p) * down - now)
     job = JobContext(requirement)
-    np.testing.assert_allclose(Requallo().priority(prospect_of(pairs), job), best)
-    np.testing.assert_allclose(Requallo(reward="expected").priority(prospect_of(pairs), job), mean)
+    np.testing.assert_allclose(priority_of(Requallo(), prospect_of(pairs), job), best)
+    np.testing.assert_allclose(priority_of(Requallo(reward="expected"), prospect_of(pairs), job), mean)
 
 
 def test_ratio_4_and_significance_02_choose_alike_at_first():
     """With fewer than three labels the two requirements rank items alike, as the paper observes (section 4.2)."""
     fresh = prospect_of([(a, b) for a in range(1, 4) for b in range(1, 4) if a + b < 5])
     ranks = [
-        np.argsort(-Requallo().priority(fresh, JobContext(requirement)), kind="stable").tolist()
+        np.argsort(-priority_of(Requallo(), fresh, JobContext(requirement)), kind="stable").tolist()
         for requirement in (Ratio(min_ratio=4), Significance(alpha=0.2))
     ]
     assert ranks[0] == ranks[1]
@@ -86,6 +87,6 @@ def test_pooling_changes_nothing():
     votes = np.random.default_rng(1).integers(1, 6, (1000, 2))
     pooled = prospect_of(votes)
     assert pooled.distinct() is not None
-    together = Requallo().priority(pooled, JobContext(Significance(alpha=0.2)))
+    together = priority_of(Requallo(), pooled, JobContext(Significance(alpha=0.2)))
     alone = Requallo().value(pooled, JobContext(Significance(alpha=0.2)))
     np.testing.assert_allclose(together, alone, atol=1e-12)

@@ -8,7 +8,7 @@ import pytest
 from app.policy.allocation import JobContext
 from app.policy.core.belief import ItemContext, State
 from app.policy.core.lookahead import Lookahead
-from app.policy.engine import Engine
+from app.policy.engine import Engine, priority_of
 from app.policy.job_policy import JobPolicy
 from app.policy.worker_choice import Pair, UpperConfidence
 from app.policy.worker_models import OneCoin
@@ -35,7 +35,7 @@ def test_one_pass_values_every_pair(allocation):
         alone = State(state.votes[[i]], state.model_state[[i]])
         priced = ItemContext(context.cost[[i]] * price[w], np.zeros(1), context.number[[i]])
         lookahead = Lookahead.of(OneCoin(), alone, priced, skills[[w]])
-        by_hand[i, w] = policy.allocation.priority(lookahead, JobContext(policy.effective_requirement))[0]
+        by_hand[i, w] = priority_of(policy.allocation, lookahead, JobContext(policy.effective_requirement))[0]
     assert worth / price == pytest.approx(by_hand, abs=1e-11)
     chosen = Pair().choose_from(candidates(worth.max(axis=0), price), seed=5, turn=1, items=100)
     assert chosen == by_hand.max(axis=0).argmax()
