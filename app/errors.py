@@ -37,20 +37,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-MOST_ERRORS = 20  # fields that one response names
-_LONGEST = 80  # characters of a value that a message repeats
+MOST_ERRORS = 20  # wrong fields that one response lists
+_LONGEST = 80  # characters of a value that a message quotes
 
 
 @dataclass(frozen=True)
 class FieldError:
-    """What is wrong with one field: a JSON pointer into the body, or a parameter's name, and what would be right."""
+    """One wrong field: a JSON pointer into the body or a parameter's name, and a sentence that says what is valid."""
 
     pointer: str
     message: str
 
 
 def shortened(value: object, *, quoted: bool = True) -> str:
-    """A value as messages repeat it: in quotes, and cut where it is long.
+    """Format a value for a message: quoted, and shortened if it is long.
 
     >>> shortened("cat"), shortened("c" * 1000)[-8:], shortened(7, quoted=False)
     ("'cat'", "cccccc…'", '7')
@@ -62,11 +62,11 @@ def shortened(value: object, *, quoted: bool = True) -> str:
 
 
 class SufficeError(Exception):
-    """The service has made a mistake."""
+    """The service has an internal error."""
 
     status: ClassVar[int] = 500
     code: ClassVar[str] = "internal-error"
-    headers: ClassVar[dict[str, str]] = {}  # of the response, beside those of every problem
+    headers: ClassVar[dict[str, str]] = {}  # of the response, in addition to those of every problem
 
     def __init__(self, detail: str, *, errors: tuple[FieldError, ...] = ()) -> None:
         super().__init__(detail)
@@ -155,13 +155,13 @@ class BudgetBelowCommitted(SufficeError):
 
 
 class LeaseExpired(SufficeError):
-    """The assignment's time is over."""
+    """The lease of the assignment has expired."""
 
     status, code = 409, "lease-expired"
 
 
 class AssignmentEnded(SufficeError):
-    """The assignment was answered or returned before."""
+    """The assignment was already answered or returned."""
 
     status, code = 409, "assignment-ended"
 
@@ -211,12 +211,12 @@ class InvalidInput(SufficeError):
 
     @classmethod
     def at(cls, pointer: str, message: str) -> "InvalidInput":
-        """One field is wrong."""
+        """Create the error for one wrong field."""
         return cls.of([FieldError(pointer, message)])
 
     @classmethod
     def of(cls, errors: Sequence[FieldError]) -> "InvalidInput":
-        """At least one field is wrong; the detail names the first, `errors` the first 20.
+        """Create the error for one or more wrong fields; `detail` names the first, `errors` the first 20.
 
         >>> InvalidInput.of([FieldError("#/cost", "Must be more than 0"), FieldError("#/key", "Is missing")]).detail
         '#/cost: Must be more than 0 (and 1 more)'

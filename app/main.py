@@ -51,7 +51,7 @@ job that you created last. Every error is an [RFC 9457](https://www.rfc-editor.o
 """
 
 _UTC_NOW = partial(datetime.now, UTC)
-_SWEEPS_PER_RUNNER_SWEEP = 10  # work that a crash has interrupted need not be found at once
+_SWEEPS_PER_RUNNER_SWEEP = 10  # interrupted work can wait for some sweeps
 _BUSIEST_FIRST = (work, jobs, items, workers, results, recorded_answers, operations, plans, catalog, health)
 
 
@@ -125,14 +125,14 @@ async def shut_down(app: FastAPI) -> None:
 
 
 def _spare_the_collector() -> None:
-    """Exempt what is loaded from garbage collection: searching it again and again costs a tenth of the throughput."""
+    """Exempt loaded modules from garbage collection: scanning them repeatedly costs a tenth of the throughput."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(10_000, 20, 20)
 
 
 async def _sweep_forever(services: Services) -> None:
-    """End expired assignments and resume interrupted work, whether or not any request comes."""
+    """End expired assignments and resume interrupted work, even if no request arrives."""
     for rounds in count():
         await asyncio.sleep(services.settings.sweep_seconds)
         try:

@@ -15,7 +15,7 @@ REPEATS = 3
 
 
 def crowd() -> Ballots:
-    """Workers of different confusions, in the order in which answers come in: by chance."""
+    """Workers of different confusions, with answers in random order."""
     rng = np.random.default_rng(0)
     truth = rng.integers(CLASSES, size=ITEMS)
     item = rng.permutation(np.repeat(np.arange(ITEMS), ANSWERS // ITEMS))
@@ -27,7 +27,7 @@ def crowd() -> Ballots:
 
 
 def best_of(fit: Callable[[], Any]) -> tuple[float, Any]:
-    """The shortest of a few runs, in seconds, and what the last one found."""
+    """Return the shortest of a few runs, in seconds, and the result of the last one."""
     seconds, found = [], None
     for _ in range(REPEATS):
         started = perf_counter()
@@ -41,7 +41,7 @@ def main() -> None:
     ours, consensus = best_of(lambda: DawidSkene(smoothing=1e-10, max_iterations=ROUNDS, tolerance=0).fit(ballots))
     rounds = f"{consensus.iterations} rounds over {ANSWERS:,} answers of {WORKERS:,} workers to {ITEMS:,} items"
     print(f"Dawid-Skene, {CLASSES} classes, {rounds}: {ours:.3f} s")
-    warnings.simplefilter("ignore")  # what crowd-kit's dependencies warn of is not measured here
+    warnings.simplefilter("ignore")  # hide warnings of crowd-kit's dependencies
     try:
         import pandas as pd  # noqa: PLC0415  only where there is something to compare with
         from crowdkit.aggregation import DawidSkene as Reference  # noqa: PLC0415

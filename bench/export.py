@@ -81,7 +81,7 @@ def main() -> None:
         small, large = asyncio.run(fill(url, 1000)), asyncio.run(fill(url, items))
         with the_service(url, Path(folder)) as server:
             for name, media in FORMS.items():
-                read_all(server.port, small, media)  # what is loaded once is not the export's
+                read_all(server.port, small, media)  # warm up: code that is loaded once is not part of an export
                 copying = asyncio.run(seconds_of_copy(url, large))
                 with MemoryWatch(server.process) as memory:
                     seconds, size = read_all(server.port, large, media)

@@ -1,6 +1,6 @@
 """Measure how fast items are imported over HTTP, compared with COPY of the same rows by Postgres.
 
-The service runs in a process of its own, as it is deployed. COPY gets prepared rows, in the format that it takes in
+The service runs in a separate process, as it is deployed. COPY gets prepared rows, in the format that it takes in
 fastest, into the same table, emptied, with the same indexes. During the import another client asks for the job's
 lock all the time, as `next` does.
 """

@@ -16,7 +16,7 @@ REPEATS = 3
 
 
 def milliseconds(work: Callable[[], object]) -> float:
-    """The shortest of a few runs, nothing being remembered from the one before."""
+    """Return the shortest of a few runs, without caches from earlier runs."""
     taken = []
     for _ in range(REPEATS):
         accuracy_cost.cache_clear()

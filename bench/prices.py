@@ -30,7 +30,7 @@ ON_HARD_ITEMS = 0.55  # how often model and crowd are right there
 
 @dataclass(frozen=True)
 class Bill:
-    """What a job came to."""
+    """The result of a job."""
 
     outcome: StreamOutcome
     answers: dict[str, int]  # by source

@@ -1,6 +1,6 @@
 """Measure how requests slow down while a million answers are refitted.
 
-A job gets its answers straight through SQL, then a crowd asks and answers over HTTP: first by itself, then while the
+A job gets its answers directly by SQL, then a crowd asks and answers over HTTP: first without a refit, then while the
 job is refitted. The figures are ratios of the two, and what SQL says of answers afterwards.
 """
 
@@ -56,7 +56,7 @@ class Crowd:
     answered: int = 0
 
     def round(self) -> tuple[Measured, Measured]:
-        """Newcomers ask, and answer what they got."""
+        """New workers ask, and answer their assignments."""
         workers = range(self.asked, self.asked + REQUESTS)
         self.asked += REQUESTS
         asks = [self._request("next", {"worker": f"n{n}"}) for n in workers]

@@ -1,4 +1,4 @@
-"""What do `/next` and `/answers` cost beside an endpoint that does nothing, and does the size of a job matter?
+"""Compare `/next` and `/answers` with an endpoint that does nothing, for jobs of different sizes.
 
 Each round sends the same requests over 64 connections to the service and to a bare FastAPI application with the same
 request and response models. The figures are ratios of the two throughputs, taken in turns.

@@ -31,7 +31,7 @@ ALLOCATIONS, MODELS = ("information", "opt-kg", "requallo"), ("one-coin", "confu
 
 @dataclass(frozen=True)
 class Visitors:
-    """A crowd whose workers come by themselves."""
+    """A crowd whose workers arrive without being chosen."""
 
     items: int
     workers: int
@@ -56,7 +56,7 @@ def synthetic(rng: np.random.Generator) -> Visitors:
 
 
 def of_the_past(crowd: RecordedAnswers) -> Visitors:
-    """Workers who can only say again what they have said."""
+    """Workers of a recorded crowd, who can only repeat their recorded answers."""
     can = np.zeros((len(crowd.workers), len(crowd.items)), dtype=bool)
     can[crowd.worker, crowd.item] = True
     given = crowd.given

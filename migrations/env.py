@@ -8,7 +8,7 @@ from sqlalchemy import Connection, text
 from app.store.connection import create_engine
 from app.store.tables import metadata
 
-_LOCK = 7_183_504_211  # any fixed number: whoever migrates holds this advisory lock
+_LOCK = 7_183_504_211  # any fixed number: the process that migrates holds this advisory lock
 
 
 def _run(connection: Connection) -> None:

@@ -84,7 +84,7 @@ def postgres_processes(data_dir: Path) -> list[psutil.Process]:
 
 @contextmanager
 def on_a_port(app: FastAPI) -> Iterator[str]:
-    """Serve an application on a real port, in a thread and an event loop of its own; give its address."""
+    """Serve an application on a real port, in a separate thread with its own event loop; return its address."""
     config = uvicorn.Config(app, port=0, log_config=None, access_log=False, timeout_graceful_shutdown=5)
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, daemon=True)

@@ -1,1 +1,1 @@
-"""HTTP: parse, call a use case, answer."""
+"""HTTP: parse the request, call a use case, send the response."""

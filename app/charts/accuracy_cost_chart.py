@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class AccuracyCostView:
-    """What the chart shows."""
+    """The curve, the cost of an answer, the fixed numbers of answers, and the chosen point."""
 
     curve: AccuracyCostCurve
     cost: float  # of an answer

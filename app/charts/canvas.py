@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 Drawing: TypeAlias = Callable[["Figure"], None]
 Format: TypeAlias = Literal["svg", "png"]
 
-# Distinguishable for people with red-green blindness too (Okabe and Ito, 2008).
+# People with red-green blindness can distinguish these colours too (Okabe and Ito, 2008).
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 
 _STYLE: dict[Any, Any] = {
@@ -33,7 +33,7 @@ _LOCK = Lock()  # matplotlib's settings are global
 
 
 def render_chart(draw: Drawing, *, form: Format = "svg", width: float = 7.5, height: float = 4.5) -> bytes:
-    """Render what `draw` puts on an empty figure of this size, in inches."""
+    """Let `draw` paint an empty figure of this size, in inches, and return the file's bytes."""
     # Imported here, because most processes never render a chart.
     from cycler import cycler  # noqa: PLC0415
     from matplotlib import rc_context  # noqa: PLC0415

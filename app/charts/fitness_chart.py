@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _LOSSES = 61  # points of each line
-_STEEP = {"guess", "model"}  # these may leave the chart, so that the others can be distinguished
+_STEEP = {"guess", "model"}  # the chart may cut these lines off, so that the others can be distinguished
 _LOOKS = {
     "guess": (COLOURS[6], ":"),
     "model": (COLOURS[3], "--"),

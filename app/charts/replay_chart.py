@@ -9,12 +9,12 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _MARKERS = "osD^vPX*"  # in addition to the colour, for prints in grey
-_LINES = ("-", "--", ":")  # the next one when the colours repeat
-_FEW = 6  # curves whose legend fits into the axes
+_LINES = ("-", "--", ":")  # the next line style is used when the colours repeat
+_FEW = 6  # up to this many curves, the legend fits into the axes
 
 
 class ReplayPoint(NamedTuple):
-    """What a policy reaches with a budget."""
+    """The accuracy that a policy reaches with a budget."""
 
     labels_per_item: float  # bought, which may be less than the budget
     accuracy: float

@@ -14,7 +14,7 @@ _KINDS = ("ratio", "significance", "margin", "posterior", "profit", "count")  # 
 
 @dataclass(frozen=True)
 class KindCurve:
-    """What one kind of requirement reaches: (labels per item, accuracy)."""
+    """The points (labels per item, accuracy) that one kind of requirement reaches."""
 
     kind: str
     points: Sequence[tuple[float, float]]
@@ -23,7 +23,7 @@ class KindCurve:
 
 @dataclass(frozen=True)
 class RequirementView:
-    """What the chart shows."""
+    """The curves, and the crowd and the share of resolved items that they assume."""
 
     curves: Sequence[KindCurve]
     wanted: float

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _NAMES = {"crowdbudget": "CrowdBudget", "uniform": "uniform: equal numbers", "by_value": "by value per cost"}
-_HALF = 50  # percent of wrong labels: as bad as guessing
+_HALF = 50  # percent of wrong labels, as many as with guessing
 _STEEP = 20.0  # errors that fall by more than this factor need a logarithmic axis
 
 
@@ -52,7 +52,7 @@ def draw_split(curves: SplitCurves) -> Drawing:
         known = [(b, share * e) for b, e in zip(curves.budget, curves.theorem_1, strict=True) if e is not None]
         if known:
             silent = min(errors for _, errors in known) > _HALF
-            label = "Theorem 1 (promises nothing yet)" if silent else "Theorem 1 promises CrowdBudget"
+            label = "Theorem 1 (no useful bound)" if silent else "Theorem 1: bound for CrowdBudget"
             axes.plot(*zip(*known, strict=True), ":", color="#555555", label=label)
         axes.axvline(curves.asked, color="#555555", linewidth=0.8, label=f"requested budget: {curves.asked:g}")
         if curves.wanted is not None:
@@ -68,7 +68,7 @@ def draw_split(curves: SplitCurves) -> Drawing:
 
 
 def _scale(axes: "Axes", shares: Sequence[float]) -> None:
-    """Use a logarithmic axis if errors fall far; cut off bounds above half of the items, which say nothing."""
+    """Use a logarithmic axis if errors fall far; cut off bounds above half of the items: they are useless."""
     lowest = min(shares)
     if 0 < lowest < max(shares) / _STEEP:
         axes.set_yscale("log")

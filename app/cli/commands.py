@@ -154,5 +154,5 @@ def _run(listener: socket.socket, settings: Settings) -> None:
 
 
 def _leave(_number: int, _frame: FrameType | None) -> NoReturn:
-    """End on SIGTERM as on Ctrl-C: stop everything that was started."""
+    """Handle SIGTERM like Ctrl-C: stop everything that was started."""
     sys.exit(0)

@@ -23,7 +23,7 @@ class Contender(NamedTuple):
 
 
 def by_name(policies: Sequence[str], labels: Sequence[str], workers: Workers) -> Iterator[Contender]:
-    """The policies of these names; each may be a list of names, separated by commas."""
+    """Return the policies with these names; each may be a list of names, separated by commas."""
     for name in dict.fromkeys(name.strip() for given in policies for name in given.split(",")):
         try:
             yield Contender(name, policy_of(name, labels, workers))

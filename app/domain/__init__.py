@@ -1,5 +1,5 @@
-"""What a job is made of: plain frozen dataclasses and enums, with no I/O."""
+"""The nouns of a job as plain frozen dataclasses and enums, without I/O."""
 
 from app.domain import money
 
-__all__ = ["money"]  # loaded with the package: it sets the precision of every amount
+__all__ = ["money"]  # imported with the package, because it sets the precision of every amount

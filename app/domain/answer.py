@@ -1,4 +1,4 @@
-"""Answers: what a worker said about an item, and what it was worth."""
+"""Answers: what a worker said about an item, what it cost, and whether it counts."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 
 class AnswerRecord(NamedTuple):
-    """The columns of `page_of_answers`; a record of the driver is read by position, for a million are."""
+    """The columns of `page_of_answers`. The driver's records are read by position, which is faster for millions."""
 
     answer_id: int
     item: str
@@ -18,7 +18,7 @@ class AnswerRecord(NamedTuple):
 
 
 class CountedVote(NamedTuple):
-    """An answer that counts, as far as arithmetic goes."""
+    """The fields of a counted answer that a worker model learns from."""
 
     item_id: int
     worker: str | None
@@ -39,4 +39,4 @@ class Answer:
     counted: bool
     verdict: dict[str, Any]
     answered_at: datetime
-    withheld: bool = False  # its worker is blocked, and the vote removed
+    withheld: bool = False  # the worker is blocked and the vote no longer counts

@@ -8,7 +8,7 @@ from typing import Any
 
 
 class AssignmentState(StrEnum):
-    """What became of an assignment."""
+    """Whether an assignment is live, or how it ended."""
 
     LIVE = "live"
     ANSWERED = "answered"
@@ -33,7 +33,7 @@ class Assignment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeldAssignment:
-    """An assignment with what its worker needs to see."""
+    """An assignment with the key and the payload of its item, for the worker."""
 
     assignment: Assignment
     key: str

@@ -38,9 +38,9 @@ class ItemContent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ItemDecision:
-    """What is stored about an item after its answers so far: its votes, and what was decided from them.
+    """The votes of an item so far, and the decision that follows from them.
 
-    The engine's `Verdict` is the part of it that can be said in words: decision, label and reason.
+    The engine's `Verdict` is the part that a response shows in words: decision, label and reason.
     """
 
     state: ItemState
@@ -74,7 +74,7 @@ class Item:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ItemRow:
-    """What judging needs of an item: without its key and payload, which may be large."""
+    """The fields of an item that judging needs. Key and payload are left out because they may be large."""
 
     item_id: int
     cost: Decimal

@@ -56,14 +56,14 @@ class Job:
     engine: Engine = field(repr=False, compare=False)
 
     def reconfigured(self, **changes: Any) -> "Job":  # noqa: ANN401  any field of a job
-        """The job with these fields changed, and with the engine that belongs to them."""
+        """Return the job with these fields changed, and with the engine for them."""
         changed = replace(self, **changes)
         engine = engine_of(changed.policy, changed.budget, changed.inverse_costs, changed.stage)
         return replace(changed, engine=engine)
 
     @property
     def remaining(self) -> Decimal | None:
-        """What may still be promised to workers; None is unlimited."""
+        """The money that can still be reserved for assignments; None means unlimited."""
         return None if self.budget is None else self.budget - self.spent - self.reserved
 
     @property
@@ -84,5 +84,5 @@ class Job:
 
 
 def engine_of(policy: JobPolicy, budget: Decimal | None, inverse_costs: float = 0.0, stage: int = 0) -> Engine:
-    """The engine of a job with this configuration."""
+    """Create the engine of a job with this configuration."""
     return Engine(policy, None if budget is None else float(budget), inverse_costs, stage)

@@ -14,7 +14,7 @@ class KeyedRequest:
 
     job_id: UUID
     key: str
-    digest: bytes  # of what was sent: the same key with another digest is a conflict
+    digest: bytes  # of the request: the same key with another digest is a conflict
     now: datetime
 
 

@@ -8,7 +8,7 @@ decimal.setcontext(decimal.Context(prec=100))
 
 
 def amount_text(amount: decimal.Decimal) -> str:
-    """An amount as people write it: whole, with cents, or with three digits where it is less than one.
+    """Format an amount for people: whole, with cents, or with three digits if it is less than one.
 
     >>> [amount_text(decimal.Decimal(text)) for text in ("2.00", "1234.5", "306.6612", "0.00125", "0")]
     ['2', '1,234.50', '306.66', '0.00125', '0']

@@ -9,7 +9,7 @@ OperationState = Literal["waiting", "running", "done", "failed"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Operation:
-    """Long work on a job, how far it is, and what came of it."""
+    """Long work on a job, with its progress and its result."""
 
     operation_id: int
     kind: str

@@ -10,7 +10,7 @@ from app.policy.core.decision import Reason
 
 @dataclass(frozen=True, slots=True)
 class WorkRequest:
-    """A worker, perhaps unnamed, who wants to hold `count` assignments; or several workers who want to together."""
+    """A request for `count` assignments, by one worker, who may be unnamed, or by several workers together."""
 
     worker: str | None
     count: int

@@ -19,16 +19,16 @@ class Worker:
 
     skill: Sequence[float] | None = None
     price: Decimal = Decimal(1)
-    block: Mapping[str, Any] | None = None  # why, on what evidence, since when; None: not blocked
+    block: Mapping[str, Any] | None = None  # reason, evidence and time; None if not blocked
     scored_answers: int = 0
     agreed_answers: int = 0
     gold_asked: int = 0
-    carried: Sequence[float] | None = None  # the skill that was brought from another job
+    carried: Sequence[float] | None = None  # the skill that was copied from another job
     low_information: Mapping[str, Any] | None = None  # why the last refit gives the worker no new work, and since when
 
     @property
     def gets_work(self) -> bool:
-        """Whether there may be new work for this worker."""
+        """Whether this worker can get new work."""
         return self.block is None and self.low_information is None
 
 
@@ -37,12 +37,12 @@ UNKNOWN_WORKER = Worker()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Registration:
-    """What a requester says of a worker; what is None stays as it is."""
+    """What a requester states about a worker; a field that is None stays unchanged."""
 
     worker: str
     price: Decimal | None = None
     tier: str | None = None
-    skill: Sequence[float] | None = None  # that of the tier
+    skill: Sequence[float] | None = None  # the skill of the tier
 
 
 class WorkerSortKey(StrEnum):
@@ -57,7 +57,7 @@ class WorkerSortKey(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkerRecord:
-    """All that is known of a worker."""
+    """Everything that is known about a worker."""
 
     worker: str
     skill: Sequence[float] | None

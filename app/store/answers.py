@@ -1,4 +1,4 @@
-"""Answers: votes in the order in which they were committed."""
+"""Answers, in the order in which they were committed."""
 
 import json
 from collections.abc import Collection, Sequence
@@ -50,26 +50,26 @@ async def answers_by_assignment(connection: AsyncConnection, job_id: UUID, numbe
 async def answers_by_pair(
     connection: AsyncConnection, job_id: UUID, pairs: Collection[tuple[int, str]]
 ) -> list[Answer]:
-    """What these workers said of these items."""
+    """Load the answers of these workers to these items, pair by pair."""
     items, workers = [item_id for item_id, _ in pairs], [worker for _, worker in pairs]
     return [_answer(row) for row in await fetch(connection, _BY_PAIR, job_id, items, workers)]
 
 
 async def answers_on_items(connection: AsyncConnection, job_id: UUID, item_ids: Collection[int]) -> list[Answer]:
-    """All answers on these items, in the order of commit."""
+    """Load all answers on these items, in the order of commit."""
     return [_answer(row) for row in await fetch(connection, _ON_ITEMS, job_id, list(item_ids))]
 
 
 async def page_of_answers(
     connection: AsyncConnection, job_id: UUID, *, after: int, until: int, most: int
 ) -> list[AnswerRecord]:
-    """Answers in the order of commit, those after the number `after` and up to `until`."""
+    """Load answers after the number `after` and up to `until`, in the order of commit."""
     rows = await fetch(connection, _PAGE.format(most=int(most)), job_id, after, until)
     return [AnswerRecord(*row) for row in rows]
 
 
 async def votes_since(connection: AsyncConnection, job_id: UUID, after: int) -> tuple[list[CountedVote], int]:
-    """The votes after the answer number `after`, in the order of commit, and the number of the last answer."""
+    """Load the votes after the answer number `after`, in the order of commit, and the number of the last answer."""
     rows = await fetch(connection, _SINCE, job_id, after)
     return [_vote(row) for row in rows if row["votes"]], rows[-1]["answer_id"] if rows else after
 
@@ -77,7 +77,7 @@ async def votes_since(connection: AsyncConnection, job_id: UUID, after: int) -> 
 async def votes_on_items_since(
     connection: AsyncConnection, job_id: UUID, item_ids: Collection[int], after: int
 ) -> list[CountedVote]:
-    """The same, on these items."""
+    """Load the votes on these items after the answer number `after`, in the order of commit."""
     return [_vote(row) for row in await fetch(connection, _ON_ITEMS_SINCE, job_id, list(item_ids), after)]
 
 

@@ -58,7 +58,7 @@ _RELEASE_OF = """
 async def live_assignments_of(
     connection: AsyncConnection, job_id: UUID, workers: Collection[str]
 ) -> dict[str, list[HeldAssignment]]:
-    """What each of these workers holds, oldest first."""
+    """Load the live assignments of each of these workers, oldest first."""
     found: dict[str, list[HeldAssignment]] = {}
     if workers:
         for row in await fetch(connection, _HELD_BY, job_id, list(workers)):
@@ -82,7 +82,7 @@ async def assignments_by_number(
 async def assignments_by_pair(
     connection: AsyncConnection, job_id: UUID, pairs: Collection[tuple[int, str]]
 ) -> list[Assignment]:
-    """The assignments of these items to these workers."""
+    """Load the assignments of these items to these workers, pair by pair."""
     items, workers = [item_id for item_id, _ in pairs], [worker for _, worker in pairs]
     return [_assignment(row) for row in await fetch(connection, _BY_PAIR, job_id, items, workers)]
 
@@ -90,7 +90,7 @@ async def assignments_by_pair(
 async def save_assignments(
     connection: AsyncConnection, job_id: UUID, assignments: Sequence[Assignment]
 ) -> dict[tuple[int, str | None], int]:
-    """Insert assignments, or renew those that ended; returns the number of the assignment of each item and worker."""
+    """Insert assignments, or renew ended ones; returns the assignment number of each item and worker."""
     names = ("assignment_id", "item_id", "worker", "state", "cost", "leased_at", "expires_at")
     why = [json.dumps(assignment.why) for assignment in assignments]
     rows = await fetch(connection, _SAVE, job_id, *columns_of(assignments, *names), why)
@@ -115,7 +115,7 @@ async def expire_assignments(connection: AsyncConnection, job_id: UUID, now: dat
 async def release_assignments_of(
     connection: AsyncConnection, job_id: UUID, workers: Collection[str]
 ) -> list[tuple[int, Decimal]]:
-    """End what these workers hold; returns the item and the money of each assignment."""
+    """End the live assignments of these workers; returns the item and the money of each."""
     return [(row["item_id"], row["cost"]) for row in await fetch(connection, _RELEASE_OF, job_id, list(workers))]
 
 
@@ -139,7 +139,7 @@ async def page_of_assignments(
     after: int,
     most: int,
 ) -> list[HeldAssignment]:
-    """Assignments in the order in which they were first given, those after the number `after`."""
+    """Load assignments after the number `after`, in the order in which they were first made."""
     return [_held_assignment(row) for row in await fetch(connection, _HELD_PAGE, job_id, after, state, worker, most)]
 
 

@@ -1,4 +1,4 @@
-"""Connect to Postgres and bring its schema up to date."""
+"""Connect to Postgres, and migrate its schema."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -35,13 +35,14 @@ def create_engine(url: str, connections: int) -> AsyncEngine:
 
 @asynccontextmanager
 async def only_here(engine: AsyncEngine, lock: int) -> AsyncIterator[AsyncConnection | None]:
-    """A transaction that holds a lock of the whole database; None if another replica holds it."""
+    """Open a transaction that holds a database-wide advisory lock; yields None if another replica holds the lock."""
     async with engine.begin() as connection:
         free = await connection.scalar(text("SELECT pg_try_advisory_xact_lock(:lock)"), {"lock": lock})
         yield connection if free else None
 
 
-LOST = (OSError, PoolTimeout, DBAPIError, asyncpg.InterfaceError, asyncpg.PostgresError)  # perhaps: see `is_lost`
+# Errors that may mean that the database does not answer: see `is_lost`.
+LOST = (OSError, PoolTimeout, DBAPIError, asyncpg.InterfaceError, asyncpg.PostgresError)
 # SQLSTATEs: connection exceptions, shutdown, crash, starting up, too many connections.
 _UNAVAILABLE = ("08", "57P01", "57P02", "57P03", "53300")
 
@@ -64,19 +65,19 @@ def alembic_config(url: str) -> Config:
 
 
 def head_revision() -> str | None:
-    """The revision of the schema that the code needs."""
+    """Return the schema revision that the code needs."""
     return ScriptDirectory(str(MIGRATIONS)).get_current_head()
 
 
 async def current_revision(engine: AsyncEngine) -> str | None:
-    """The revision of the database's schema; None before the first migration."""
+    """Read the schema revision of the database; None before the first migration."""
     async with engine.connect() as connection:
         found = await connection.scalar(text("SELECT to_regclass('alembic_version') IS NOT NULL"))
         return await connection.scalar(text("SELECT version_num FROM alembic_version")) if found else None
 
 
 def migrate(url: str) -> None:
-    """Bring the schema to the newest revision; replicas that start at the same time wait for each other."""
+    """Migrate the schema to the newest revision; replicas that start at the same time wait for each other."""
     asyncio.run(_check_reachable(url))
     command.upgrade(alembic_config(url), "head")
 

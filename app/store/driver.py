@@ -1,7 +1,7 @@
 """Plain SQL for the hot path, sent directly to the driver.
 
-A statement takes a fifth of the processor time that it takes through SQLAlchemy, which is a third of the cost of a
-request. Statements that are not hot stay with SQLAlchemy.
+Sent through SQLAlchemy, a statement takes five times as much processor time, and statements are a third of the cost of
+a request. All other statements go through SQLAlchemy.
 """
 
 from collections.abc import Sequence
@@ -24,8 +24,8 @@ async def copied(
     """Return all rows of a query in one of Postgres's COPY formats."""
     rows = BytesIO()
 
-    # A coroutine instead of `rows` itself: the driver would write to a file in a thread, and a caller that is cancelled
-    # while the thread writes the last piece waits for ever: the driver then asks the server, which is done, to stop.
+    # A coroutine instead of `rows` itself: the driver writes to a file in a thread. If the caller is cancelled while
+    # the thread writes the last piece, the driver asks the server to stop; the server is done, so the caller hangs.
     async def keep(piece: bytes) -> None:
         rows.write(piece)
 
@@ -39,16 +39,16 @@ def columns_of(rows: Sequence[object], *names: str) -> list[list[Any]]:
 
 
 def array_text(values: Sequence[float]) -> str:
-    """An array as text, as Postgres reads it: `unnest` flattens arrays of arrays completely."""
+    """Format an array as Postgres's text: `unnest` would flatten an array of arrays completely."""
     return "{" + ",".join(map(repr, values)) + "}"
 
 
 def driver_of(connection: AsyncConnection) -> Connection:
-    """The driver's own connection, which must be in a transaction."""
+    """Return the driver's own connection, which must be in a transaction."""
     sync = connection.sync_connection
     assert sync is not None  # noqa: S101  it is open
     driver: Connection = sync.connection.driver_connection
-    # SQLAlchemy begins a transaction with its own first statement, mostly the lock of the job. Without that statement,
-    # anything sent this way would be committed immediately.
+    # SQLAlchemy begins a transaction with its own first statement, usually the lock of the job. Before that statement,
+    # everything that is sent this way would be committed immediately.
     assert driver.is_in_transaction()  # noqa: S101
     return driver

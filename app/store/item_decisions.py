@@ -1,4 +1,4 @@
-"""Decisions of many items at once: read a page at a time, written in bulk."""
+"""Decisions about many items: read page by page, written in bulk."""
 
 import asyncio
 import json
@@ -36,10 +36,10 @@ _COLUMNS = [
     item.c.promoted,
     item.c.prior,
     item.c.open_assignments,
-    cast(item.c.reason, Text).label("reason"),  # as text: a page has few different ones, and each is parsed once
+    cast(item.c.reason, Text).label("reason"),  # as text: a page has few different reasons, so each is parsed only once
     *(item.c[name] for name in _WITHOUT_REASON),
 ]
-# Arrays as the driver gives them: those of a whole page are a third of the time that its loading takes.
+# Arrays stay as the driver returns them: converting them takes a third of the time to load a page.
 _ITEM_ROW = [type_coerce(column, NullType()) if isinstance(column.type, ARRAY) else column for column in _COLUMNS]
 
 _TEMPORARY = text(
@@ -49,7 +49,7 @@ _TEMPORARY = text(
 _WRITE = text(
     f"UPDATE item SET {', '.join(f'{name} = rejudged.{name}' for name in _DECISION)} "
     "FROM rejudged WHERE item.job_id = :job AND item.item_id = rejudged.item_id "
-    "AND item.item_id BETWEEN :first AND :last"  # so that no page scans the whole job
+    "AND item.item_id BETWEEN :first AND :last"  # so that a page does not scan the whole job
 )
 _VERSION: ColumnElement[str] = literal_column("item.xmin::text")
 _EMPTY = text("TRUNCATE rejudged")
@@ -58,7 +58,7 @@ _EMPTY = text("TRUNCATE rejudged")
 async def page_of_item_rows(
     connection: AsyncConnection, job_id: UUID, *, open_only: bool, after: int, most: int
 ) -> list[ItemRow]:
-    """Items in the order in which they were added, those after the number `after`."""
+    """Load items after the number `after`, in the order in which they were added."""
     query = select(*_ITEM_ROW).where(item.c.job_id == job_id, item.c.item_id > after)
     if open_only:
         query = query.where(item.c.state == literal_column("'open'"))  # a literal, as in the condition of the index
@@ -67,14 +67,14 @@ async def page_of_item_rows(
 
 
 async def item_rows_of(connection: AsyncConnection, job_id: UUID, item_ids: Collection[int]) -> list[ItemRow]:
-    """These items, in the order in which they were added."""
+    """Load these items, in the order in which they were added."""
     these = func.any(bindparam("items", list(item_ids), ARRAY(BigInteger)))
     query = select(*_ITEM_ROW).where(item.c.job_id == job_id, item.c.item_id == these).order_by(item.c.item_id)
     return await asyncio.to_thread(_item_rows, (await connection.execute(query)).all())
 
 
 async def versions_of(connection: AsyncConnection, job_id: UUID, item_ids: Collection[int]) -> dict[int, str]:
-    """A text per item that changes with every write to its row: the transaction that wrote it."""
+    """Load a version per item that changes with every write to its row: the id of the writing transaction."""
     these = func.any(bindparam("items", list(item_ids), ARRAY(BigInteger)))
     query = select(item.c.item_id, _VERSION).where(item.c.job_id == job_id, item.c.item_id == these)
     return {row[0]: row[1] for row in await connection.execute(query)}
@@ -92,15 +92,15 @@ async def replace_decisions(
     records = await asyncio.to_thread(_records, judged)
     await driver.copy_records_to_table("rejudged", records=records, columns=["item_id", *_DECISION])
     await connection.execute(_WRITE, {"job": job_id, "first": judged[0][0], "last": judged[-1][0]})
-    await connection.execute(_EMPTY)  # the next page of the same transaction finds it empty
+    await connection.execute(_EMPTY)  # for the next page in the same transaction
 
 
 async def ballots_on_items(
     connection: AsyncConnection, job_id: UUID, item_ids: Collection[int]
 ) -> list[tuple[int, str, int]]:
-    """The votes on these items that were compared with no label yet, as (item, worker, label), in order of commit.
+    """Load the unscored votes on these items as (item, worker, label), in the order of commit.
 
-    Only those of named workers, without votes that were removed.
+    Votes of unnamed workers and removed votes are left out.
     """
     query = (
         select(answer.c.item_id, answer.c.worker, answer.c.label)

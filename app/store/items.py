@@ -14,7 +14,7 @@ from app.store.driver import array_text, columns_of, fetch
 
 _NAMES = [field.name for kind in (Item, ItemDecision) for field in fields(kind) if field.name != "decision"]
 
-# The items are named again beside the join, so that the planner sees few rows and uses the index.
+# The items are named again in addition to the join, so that the planner expects few rows and uses the index.
 _SAVE = """
     UPDATE item i
     SET open_assignments = sent.open_assignments, state = sent.state, tier = sent.tier, priority = sent.priority,
@@ -48,15 +48,15 @@ _PAGE = f"""
 async def load_items(
     connection: AsyncConnection, job_id: UUID, *, keys: Collection[str], item_ids: Collection[int]
 ) -> list[Item]:
-    """Items by key or by number, each once."""
-    # Two queries: an OR of the two is a scan of the job while the table's statistics are still young.
+    """Load items by key or by number, each once."""
+    # Two queries: with OR, Postgres scans the whole job until the table has good statistics.
     rows = await fetch(connection, _BY_KEY, job_id, list(keys)) if keys else []
     rows += await fetch(connection, _BY_NUMBER, job_id, list(item_ids)) if item_ids else []
     return list({row["item_id"]: item_from(row) for row in rows}.values())
 
 
 async def save_decisions(connection: AsyncConnection, job_id: UUID, changed: Sequence[HasDecision]) -> None:
-    """Write the decisions of these items, and how many assignments of them are open."""
+    """Write the decisions about these items and their numbers of open assignments."""
     if not changed:
         return
     decisions = [row.decision for row in changed]
@@ -84,7 +84,7 @@ async def promote_items(connection: AsyncConnection, job_id: UUID, item_ids: Col
 
 
 async def demote_items(connection: AsyncConnection, job_id: UUID, item_ids: Collection[int], *, newest: int) -> None:
-    """Undo that. Answers up to the newest were compared with the gold label, and are compared with no other."""
+    """Undo the promotion. Answers up to `newest` were already scored by the gold label and are not scored again."""
     if item_ids:
         await fetch(connection, _DEMOTE, job_id, list(item_ids), newest)
 
@@ -92,12 +92,12 @@ async def demote_items(connection: AsyncConnection, job_id: UUID, item_ids: Coll
 async def page_of_items(
     connection: AsyncConnection, job_id: UUID, *, state: ItemState | None, after: int, most: int
 ) -> list[Item]:
-    """Items in the order in which they were added, those after the number `after`."""
+    """Load items after the number `after`, in the order in which they were added."""
     return [item_from(row) for row in await fetch(connection, _PAGE, job_id, after, state, most)]
 
 
 def item_from(row: Record) -> Item:
-    """The item in a row that has at least `COLUMNS`."""
+    """Build an item from a row that has at least `COLUMNS`."""
     return Item(
         item_id=row["item_id"],
         key=row["key"],

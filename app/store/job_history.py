@@ -1,4 +1,4 @@
-"""A job's whole history as arrays: millions of answers, read without an object for each."""
+"""A job's whole history as arrays: millions of answers, without an object for each."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -24,11 +24,11 @@ _BALLOTS = """
         ON w.worker = a.worker
     WHERE a.job_id = $1 AND a.answer_id > $2 AND a.answer_id <= $3 AND a.counted AND NOT a.withheld
     ORDER BY a.answer_id"""
-# Gold that the crowd made is left out: a fit that took it for known would confirm itself.
+# Gold that the crowd made is left out: a fit that took it as truth would confirm itself.
 _GOLD = "SELECT item_id, gold FROM item WHERE job_id = $1 AND gold IS NOT NULL AND NOT promoted"
 _PRIORS = "SELECT item_id, prior FROM item WHERE job_id = $1 AND prior IS NOT NULL"
 
-# Each unnamed answer is a worker of its own: two of them may be of different people.
+# Each unnamed answer counts as a separate worker: two of them may come from different people.
 _WHO_ANSWERED = """
     SELECT (
         SELECT count(*) FROM worker w
@@ -55,13 +55,13 @@ class HistoryVotes:
     """Counted answers in the order of commit."""
 
     item: Index  # (answers,) position in the job, from 0
-    worker: Index  # (answers,) position in the crowd; each unnamed answer has a position behind it
+    worker: Index  # (answers,) position in the crowd; each unnamed answer has a position of its own after the crowd
     label: Index  # (answers,)
 
 
 @dataclass(frozen=True)
 class History:
-    """All that a fit of all answers starts from, as of one moment."""
+    """The input of a fit of all answers, as of one moment."""
 
     job: Job
     crowd: Sequence[str]  # names, in the order of their positions
@@ -69,12 +69,12 @@ class History:
     carried: Sequence[Sequence[float] | None]
     price: Array  # (workers,) in units of the item's cost
     votes: HistoryVotes
-    gold: IntArray  # (items,) -1: not known
-    prior: Array | None  # (items, classes), NaN where there is none; None: nowhere
+    gold: IntArray  # (items,) -1 where it is not known
+    prior: Array | None  # (items, classes), NaN for items without a prior; None if no item has one
 
 
 def ballots_of(history: History) -> Ballots:
-    """The history's answers in the form that fits take."""
+    """Convert the history's answers to the form that fits take."""
     votes = history.votes
     return Ballots.of(
         votes.item,
@@ -88,7 +88,7 @@ def ballots_of(history: History) -> Ballots:
 
 
 async def hold_still(connection: AsyncConnection) -> None:
-    """Let the transaction read everything as of one moment; it cannot write."""
+    """Make the transaction read-only, with one snapshot for all its statements."""
     await connection.execute(_ONE_MOMENT)
 
 
@@ -111,7 +111,7 @@ async def read_history(connection: AsyncConnection, job_id: UUID) -> History:
 
 
 async def count_who_answered(connection: AsyncConnection, job_id: UUID) -> int:
-    """Count the workers who answered, each unnamed answer as one."""
+    """Count the workers who answered; each unnamed answer counts as one worker."""
     found: int = (await fetch(connection, _WHO_ANSWERED, job_id))[0]["workers"]
     return found
 

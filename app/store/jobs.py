@@ -19,7 +19,7 @@ from app.store.tables import job
 _JOB = [cast(column, Text).label("policy") if column is job.c.policy else column for column in job.c]
 
 _LOAD = select(*_JOB).where(job.c.job_id == bindparam("this"))
-_LOAD_AND_LOCK = _LOAD.with_for_update(key_share=True)  # weaker than FOR UPDATE: foreign keys to the job need not wait
+_LOAD_AND_LOCK = _LOAD.with_for_update(key_share=True)  # unlike FOR UPDATE it lets others insert rows of the job
 _LOCK_IF_FREE = _LOAD.with_for_update(key_share=True, skip_locked=True)
 _LEDGER = (
     "spent",
@@ -65,12 +65,12 @@ async def load_job(connection: AsyncConnection, job_id: UUID) -> Job:
 
 
 async def lock_job(connection: AsyncConnection, job_id: UUID) -> Job:
-    """Load the job and keep every other writer of it out until this transaction ends."""
+    """Load the job and lock out all its other writers until this transaction ends."""
     return await _load(connection, job_id, lock=True)
 
 
 async def lock_job_if_free(connection: AsyncConnection, job_id: UUID) -> Job | None:
-    """The same, but None where the job is gone or another transaction has locked it."""
+    """Lock the job like `lock_job`; None if it was deleted or another transaction has locked it."""
     found = (await connection.execute(_LOCK_IF_FREE, {"this": job_id})).mappings().one_or_none()
     return None if found is None else _job(found)
 
@@ -81,7 +81,7 @@ async def save_ledger(connection: AsyncConnection, changed: Job) -> None:
 
 
 async def save_settings(connection: AsyncConnection, changed: Job) -> None:
-    """Write what a requester may change, and the ledger with it: the database checks the budget against both."""
+    """Write the settings that a requester may change, and the ledger: the database checks the budget against both."""
     values = {
         "name": changed.name,
         "policy": changed.policy.model_dump(mode="json"),
@@ -93,7 +93,7 @@ async def save_settings(connection: AsyncConnection, changed: Job) -> None:
 
 
 async def save_stage(connection: AsyncConnection, changed: Job) -> None:
-    """Write why the job's worker model is in the stage that its ledger says."""
+    """Write why the job's worker model is in its present stage."""
     await connection.execute(
         update(job).where(job.c.job_id == changed.job_id).values(stage_choice=changed.stage_choice)
     )
@@ -113,7 +113,7 @@ async def delete_job(connection: AsyncConnection, job_id: UUID) -> None:
 
 
 async def page_of_jobs(connection: AsyncConnection, *, after: tuple[datetime, UUID] | None, most: int) -> list[Job]:
-    """Jobs, newest first, those after `after`."""
+    """Load the jobs after `after`, newest first."""
     query = select(*_JOB).order_by(job.c.created_at.desc(), job.c.job_id.desc()).limit(most)
     if after is not None:
         query = query.where(tuple_(job.c.created_at, job.c.job_id) < tuple_(*map(literal, after)))
@@ -124,19 +124,19 @@ async def _load(connection: AsyncConnection, job_id: UUID, *, lock: bool) -> Job
     query = _LOAD_AND_LOCK if lock else _LOAD
     found = (await connection.execute(query, {"this": job_id})).mappings().one_or_none()
     if found is None:
-        raise JobUnknown(f"There is no job {job_id}")
+        raise JobUnknown(f"There is no job {job_id}. GET /v1/jobs lists all jobs.")
     return _job(found)
 
 
 @lru_cache(maxsize=_MOST_CONFIGURATIONS)
 def _policy(text: str) -> JobPolicy:
-    """Parsing a policy takes longer than a transaction, and policies hardly ever change."""
+    """Parse a policy, cached: parsing takes longer than a transaction, and policies rarely change."""
     return JobPolicy.model_validate_json(text)
 
 
 @lru_cache(maxsize=_MOST_CONFIGURATIONS)
 def _engine(policy: str, budget: Decimal | None, inverse_costs: float, stage: int) -> Engine:
-    """One engine per configuration: it keeps what follows from the policy, and what it has judged before."""
+    """Return the engine of this configuration, cached: it remembers its tables and earlier verdicts."""
     return engine_of(_policy(policy), budget, inverse_costs, stage)
 
 

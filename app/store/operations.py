@@ -1,4 +1,4 @@
-"""Operations: long work on a job that a requester can watch, and which jobs need background work."""
+"""Operations (long work that a requester can watch), and which jobs need background work."""
 
 from dataclasses import asdict, fields
 from uuid import UUID
@@ -54,7 +54,7 @@ async def count_unfinished(connection: AsyncConnection, job_id: UUID, kind: str)
 
 
 async def waiting_operation(connection: AsyncConnection, job_id: UUID, kind: str) -> Operation | None:
-    """Load the oldest operation of this kind that has not begun."""
+    """Load the oldest operation of this kind that has not started."""
     waits = _UNFINISHED & (operation.c.state == "waiting") & (operation.c.kind == kind)
     found = await _operations(connection, job_id, waits)
     return found[-1] if found else None
@@ -93,9 +93,9 @@ async def needs_forecast(connection: AsyncConnection, job_id: UUID) -> bool:
 
 
 async def lock_work(connection: AsyncConnection, job_id: UUID, work: str) -> bool:
-    """Try to lock this work on a job against other replicas until `unlock_work` or the end of the connection.
+    """Try to lock this work on a job against other replicas, until `unlock_work` or the end of the connection.
 
-    A lock of the session, not of a transaction: the work commits many transactions.
+    The lock belongs to the session, because the work commits many transactions.
     """
     free: bool = await connection.scalar(_TRY_LOCK, {"name": f"suffice-{work} {job_id}"})
     await connection.commit()
@@ -103,7 +103,7 @@ async def lock_work(connection: AsyncConnection, job_id: UUID, work: str) -> boo
 
 
 async def unlock_work(connection: AsyncConnection, job_id: UUID, work: str) -> None:
-    """Release what `lock_work` has locked."""
+    """Release the lock of `lock_work`."""
     await connection.execute(_UNLOCK, {"name": f"suffice-{work} {job_id}"})
     await connection.commit()
 

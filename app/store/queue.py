@@ -11,12 +11,12 @@ from app.domain.item import Item
 from app.store.driver import fetch
 from app.store.items import COLUMNS, item_from
 
-# Conditions on open items are written as in the index itself, so that the planner recognises them.
+# The conditions on open items are those of the index, word for word, so that the planner uses it.
 _OPEN = "i.job_id = $1 AND i.state = 'open'"
 _HAS_ROOM = f"{_OPEN} AND i.open_assignments < i.max_open_assignments"
-# An assignment that expired or was released does not keep its worker from the item.
+# After an expired or released assignment, the worker may get the item again.
 _TAKEN = "a.state IN ('live', 'skipped')"
-# All workers of an item, not only those who ask: an item has a handful, and up to a hundred may ask.
+# All workers of an item, not only those who ask: an item has a few workers, but up to a hundred may ask.
 _BEST = f"""
     SELECT {COLUMNS},
            ARRAY (SELECT worker FROM answer a
@@ -57,7 +57,7 @@ class QueuedItem:
 
 
 async def head_of_queue(connection: AsyncConnection, job_id: UUID, *, most: int) -> list[QueuedItem]:
-    """The items that should be answered next, best first."""
+    """Load the items that should be answered next, best first."""
     # A literal LIMIT: with a parameter the planner sorts the whole job instead of reading the index.
     return await _best(connection, _BEST.format(conditions="", most=int(most)), job_id)
 
@@ -72,7 +72,7 @@ async def best_open_items(
     besides: Collection[int],
     most: int,
 ) -> list[QueuedItem]:
-    """The items that this worker should answer next, without those in `besides`."""
+    """Load the items that this worker should answer next, except those in `besides`."""
     conditions = [
         "AND i.item_id <> ALL ($2::bigint[])",
         "AND ($3::numeric IS NULL OR i.cost * $4::numeric <= $3::numeric)",
@@ -85,7 +85,7 @@ async def best_open_items(
 async def gold_item(
     connection: AsyncConnection, job_id: UUID, *, worker: str, price: Decimal, affordable: Decimal | None, start: int
 ) -> Item | None:
-    """A gold item that is new to the worker: the first from the random position `start` on, or else the first."""
+    """Load a gold item that is new to the worker: the first from the random position `start` on, or else the first."""
     for tie_break in (start, 0):
         rows = await fetch(connection, _GOLD, job_id, worker, affordable, price, tie_break)
         if rows:
@@ -94,12 +94,12 @@ async def gold_item(
 
 
 async def who_finds_room(connection: AsyncConnection, job_id: UUID, workers: Collection[str | None]) -> set[str | None]:
-    """The workers for whom there is an open item that they could take, whatever it costs."""
+    """Return the workers who could take some open item if money did not matter."""
     return await _for_whom(connection, _HAS_ROOM, job_id, workers)
 
 
 async def who_finds_open(connection: AsyncConnection, job_id: UUID, workers: Collection[str | None]) -> set[str | None]:
-    """The workers for whom there is an open item that is new to them, even if others hold all of its assignments."""
+    """Return the workers to whom some open item is new, even if others hold all of its assignments."""
     return await _for_whom(connection, _OPEN, job_id, workers)
 
 

@@ -1,4 +1,4 @@
-"""Votes that are removed from the counts, and put back."""
+"""Remove votes from the counts, and put them back."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from app.store.driver import fetch
 
 @dataclass(frozen=True, slots=True)
 class VoteRow:
-    """The columns of an answer that counting it needs."""
+    """The columns of an answer that a recount needs."""
 
     answer_id: int
     item_id: int
@@ -36,7 +36,7 @@ _SAVE_COUNTED = """
 async def page_of_votes(
     connection: AsyncConnection, job_id: UUID, worker: str, *, withheld: bool | None, after: int, most: int
 ) -> list[VoteRow]:
-    """Load a worker's answers in the order of commit, from behind `after`: all, only withheld ones, or only others."""
+    """Load a worker's answers after `after`, in the order of commit: all, only withheld ones, or only the others."""
     return [VoteRow(**row) for row in await fetch(connection, _VOTES_OF_WORKER, job_id, worker, after, withheld, most)]
 
 

@@ -1,4 +1,4 @@
-"""Result rows: of many items, only the columns that a result shows."""
+"""Result rows: the columns of items that a result shows, for many items."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -40,7 +40,7 @@ async def page_of_result_rows(
     most: int,
     with_model_state: bool,
 ) -> Sequence[ResultRow]:
-    """Load result rows in the order in which the items were added, from behind `after` to `until`."""
+    """Load the result rows after `after` and up to `until`, in the order in which the items were added."""
     driver = (await connection.get_raw_connection()).driver_connection
     assert driver is not None  # noqa: S101  the connection is open
     # Literals, so that the planner uses the index of the open items and reads no more than a page.

@@ -1,4 +1,4 @@
-"""Staging: items that are being imported, in a temporary table until all of them are known to be valid."""
+"""Staging: imported items wait in a temporary table until all of them are checked."""
 
 import json
 from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Sequence
@@ -14,10 +14,10 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from app.domain.item import ItemContent, ItemDecision
 from app.store.driver import array_text, copied, driver_of
 
-_MANY = 1000  # rows; from here on the planner needs statistics
+_MANY = 1000  # rows; for more, the planner needs statistics
 _PAIRS_AT_ONCE = 50
 
-# A pooled connection creates the table once and finds it empty in every transaction, so the catalog does not grow.
+# A pooled connection creates the table once, and every commit empties it, so the system catalog does not grow.
 _TABLE = """
     CREATE TEMP TABLE IF NOT EXISTS staged_item (
         position bigint PRIMARY KEY,
@@ -46,7 +46,7 @@ _COPIED = (
     ),
 )
 
-# The same encoder wrote both sides: equal texts are equal contents, and only different texts must be compared.
+# The same encoder wrote both sides, so equal texts are equal contents. Only different texts must be compared.
 _DIFFERENT_FROM_JOB = """
     SELECT sent.position, sent.key, sent.payload, sent.cost, sent.gold, sent.prior, sent.features,
         known.payload::text, known.cost, known.gold, known.prior, known.features
@@ -93,7 +93,7 @@ class StagedPair:
 
 
 class StagedItem(NamedTuple):
-    """An item that waits to be judged; most of it is passed on as the text that Postgres sent and will receive."""
+    """An item that waits to be judged. Most columns stay the text that Postgres sent, and are sent back as they are."""
 
     text: str
     cost: Decimal
@@ -118,7 +118,7 @@ async def lock_imports(connection: AsyncConnection, job_id: UUID) -> None:
 
 
 async def empty_staging(connection: AsyncConnection) -> None:
-    """Create or empty the table in a transaction of its own; its commit frees what a failed import left on disk."""
+    """Create or empty the table in a separate transaction; its commit frees what a failed import left on disk."""
     async with connection.begin():
         await connection.execute(text(_TABLE))
 
@@ -134,7 +134,7 @@ def staged_rows(first: int, contents: Iterable[tuple[str, ItemContent]]) -> byte
 
 
 async def stage(connection: AsyncConnection, rows: bytes) -> None:
-    """Copy rows, as `staged_rows` formats them, into the table."""
+    """Copy rows from `staged_rows` into the table."""
     await _copy(connection, "staged_item", _STAGED, rows)
 
 
@@ -145,13 +145,13 @@ async def count_staged(connection: AsyncConnection, staged: int) -> None:
 
 
 async def different_from_before(connection: AsyncConnection, job_id: UUID) -> AsyncGenerator[list[StagedPair]]:
-    """Yield pairs with one key and different texts: with the job's item, otherwise with the first that was sent."""
+    """Yield items that differ from an earlier one with the same key: the job's item, or the first that was sent."""
     driver = driver_of(connection)
     for query in (_DIFFERENT_FROM_JOB, _DIFFERENT_FROM_FIRST):
         await driver.execute(f"DECLARE pairs CURSOR FOR {query}", job_id)
         while rows := await driver.fetch(f"FETCH {_PAIRS_AT_ONCE} FROM pairs"):
             yield [StagedPair(row[0], row[1], _content(row[2:7]), _content(row[7:12])) for row in map(tuple, rows)]
-        await driver.execute("CLOSE pairs")  # an open cursor, as the driver would leave it, keeps the table in use
+        await driver.execute("CLOSE pairs")  # the driver would leave it open, and the table in use
 
 
 async def drop_known(connection: AsyncConnection, job_id: UUID) -> StagedTotals:
@@ -168,7 +168,7 @@ async def staged_between(connection: AsyncConnection, first: int, end: int) -> b
 
 
 def staged_items(rows: bytes) -> list[StagedItem]:
-    """Parse what `staged_between` reads."""
+    """Parse the text of `staged_between`."""
     return [_staged(line) for line in rows.decode().split("\n")[:-1]]
 
 
@@ -190,13 +190,13 @@ def new_rows(
 
 
 async def insert_rows(connection: AsyncConnection, rows: bytes) -> None:
-    """Copy rows, as `new_rows` formats them, into the job's items."""
+    """Copy rows from `new_rows` into the job's items."""
     if rows:
         await _copy(connection, "item", _COPIED, rows)
 
 
 async def clear_staging(connection: AsyncConnection, staged: int) -> None:
-    """Truncate a large table before the commit, which would do it while it holds the job's lock."""
+    """Truncate a large table before the job is locked; otherwise the commit would do it under the job's lock."""
     if staged >= _MANY:
         await connection.execute(text("TRUNCATE staged_item"))
 
@@ -231,7 +231,7 @@ def _payload(content: ItemContent) -> str:
 
 
 def _decision_text(decision: ItemDecision) -> str:
-    """The columns of a decision."""
+    """Format the columns of a decision."""
     return (
         f"{decision.state}\t{_array(decision.votes)}\t{_array(decision.model_state)}\t{decision.tier}\t{decision.priority!r}\t"
         f"{decision.max_open_assignments}\t{_null(decision.label)}\t{decision.confidence!r}\t{decision.progress!r}\t"

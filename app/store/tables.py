@@ -1,4 +1,4 @@
-"""The tables. Every primary key starts with the job, so that a job can live on a machine of its own."""
+"""The tables. Every primary key starts with the job, so that jobs can be distributed over machines."""
 
 from sqlalchemy import (
     ARRAY,
@@ -43,13 +43,13 @@ job = Table(
     metadata,
     Column("job_id", Uuid, primary_key=True),
     Column("name", Text),
-    Column("policy", JSON, nullable=False),  # not JSONB, which forgets the order of the tiers
+    Column("policy", JSON, nullable=False),  # JSONB would lose the order of the tiers
     Column("lease_seconds", Integer, nullable=False),
     Column("paused", Boolean, nullable=False, server_default=false()),
     Column("budget", Numeric),
     Column("spent", Numeric, nullable=False, server_default=ZERO),
     Column("reserved", Numeric, nullable=False, server_default=ZERO),
-    # Counters on the row that every writer locks: reading them never scans, and they change together with the money.
+    # Counters are on the row that every writer locks: reading them scans nothing, and they change with the money.
     Column("items", BigInteger, nullable=False, server_default=ZERO),
     Column("resolved", BigInteger, nullable=False, server_default=ZERO),
     Column("given_up", BigInteger, nullable=False, server_default=ZERO),
@@ -57,20 +57,20 @@ job = Table(
     Column("answers", BigInteger, nullable=False, server_default=ZERO),
     Column("progress", Double, nullable=False, server_default=ZERO),  # the sum over the items
     Column("inverse_costs", Double, nullable=False, server_default=ZERO),  # the sum of 1 / cost over the items
-    Column("least_cost", Numeric, nullable=False, server_default=ZERO),  # no item costs less; 0 while there is none
-    # Which of the worker model's stages is in force, and why; when all answers are to be fitted again, null: never.
+    Column("least_cost", Numeric, nullable=False, server_default=ZERO),  # no item costs less; 0 without items
+    # The stage of the worker model and why; at how many answers the next refit starts, null if never.
     Column("stage", SmallInteger, nullable=False, server_default=ZERO),
     Column("stage_choice", JSONB(none_as_null=True)),
     Column("refit_at", BigInteger),
     Column("operations", BigInteger, nullable=False, server_default=ZERO),
-    Column("gold_items", BigInteger, nullable=False, server_default=ZERO),  # that may be handed out as gold
+    Column("gold_items", BigInteger, nullable=False, server_default=ZERO),  # that can be assigned as gold
     Column(
         "recounts", BigInteger, nullable=False, server_default=ZERO
     ),  # how many times votes were removed or put back
     Column("blocks", BigInteger, nullable=False, server_default=ZERO),  # how many workers the test has blocked
     Column("reputation", Uuid),  # the job whose worker skills this job started with
     Column("plan", JSONB(none_as_null=True)),  # the plan that the job was made from, with what it predicted
-    Column("forecast", JSONB(none_as_null=True)),  # the latest, only a few numbers: they are loaded with the row
+    Column("forecast", JSONB(none_as_null=True)),  # the latest, without its curve, because it is loaded with every job
     Column("created_at", DateTime(timezone=True), nullable=False),
     CheckConstraint("budget >= 0 AND budget < 'Infinity'", name="budget_is_an_amount"),
     CheckConstraint("spent >= 0 AND reserved >= 0", name="money_is_not_negative"),
@@ -86,7 +86,7 @@ item = Table(
     Column("job_id", Uuid, primary_key=True),
     Column("item_id", BigInteger, primary_key=True, autoincrement=False),  # 1, 2, 3 ... within the job
     Column("key", Text, nullable=False),
-    Column("payload", JSON(none_as_null=True)),  # not JSONB, which changes large numbers
+    Column("payload", JSON(none_as_null=True)),  # JSONB would change large numbers
     Column("cost", Numeric, nullable=False),
     Column("gold", SmallInteger),
     Column("promoted", Boolean, nullable=False, server_default=false()),  # gold by the crowd, not by the requester
@@ -104,7 +104,7 @@ item = Table(
     Column("confidence", Double, nullable=False),
     Column("progress", Double, nullable=False),
     Column("reason", JSONB, nullable=False),
-    Column("scored", BigInteger, nullable=False, server_default=ZERO),  # the last answer that was compared with a label
+    Column("scored", BigInteger, nullable=False, server_default=ZERO),  # the last answer compared with a label
     UniqueConstraint("job_id", "key"),
     ForeignKeyConstraint(["job_id"], ["job.job_id"], ondelete="CASCADE"),
     CheckConstraint("cost > 0 AND cost < 'Infinity'", name="cost_is_an_amount"),
@@ -113,7 +113,7 @@ item = Table(
     CheckConstraint("state = 'open' OR max_open_assignments = 0", name="closed_wants_nothing"),
     CheckConstraint("max_open_assignments >= 0 AND open_assignments >= 0", name="counts_are_not_negative"),
     CheckConstraint("0 <= ALL (votes)", name="votes_are_not_negative"),
-    # The priority queue: an item is not in it while it has as many open assignments as it may have.
+    # The priority queue: an item leaves it while it has the most open assignments that it may have.
     Index(
         "ix_item_queue",
         "job_id",
@@ -161,8 +161,8 @@ answer = Table(
     Column("cost", Numeric, nullable=False),
     Column("late", Boolean, nullable=False),
     Column("counted", Boolean, nullable=False),
-    Column("withheld", Boolean, nullable=False, server_default=false()),  # its worker is blocked, and the vote removed
-    Column("verdict", JSONB, nullable=False),  # as it was sent, to be sent again for a duplicate
+    Column("withheld", Boolean, nullable=False, server_default=false()),  # the worker is blocked and the vote removed
+    Column("verdict", JSONB, nullable=False),  # the response, to repeat it for a duplicate
     Column("answered_at", DateTime(timezone=True), nullable=False),
     UniqueConstraint("job_id", "item_id", "worker"),
     UniqueConstraint("job_id", "assignment_id"),
@@ -187,14 +187,14 @@ worker = Table(
     metadata,
     Column("job_id", Uuid, primary_key=True),
     Column("worker", Text, primary_key=True),
-    Column("skill", ARRAY(Double)),  # as the worker model keeps it; null: nothing learned yet
+    Column("skill", ARRAY(Double)),  # the parameters of the worker model; null if nothing is learned yet
     Column("price", Numeric, nullable=False, server_default=text("1")),  # an answer costs this times the item's cost
     Column(
         "registered", Boolean, nullable=False, server_default=false()
-    ),  # may be chosen although no request named the worker
+    ),  # can be chosen by requests that name no worker
     Column("tier", Text),
-    Column("accuracy", Double),  # what the skill means; null: the model says nothing about workers
-    Column("copying_probability", Double),  # that the worker repeats a source; null: the last fit found no copiers
+    Column("accuracy", Double),  # by the skill; null if the model does not estimate it
+    Column("copying_probability", Double),  # that the worker repeats a source; null if the last fit found no copiers
     Column("carried", ARRAY(Double)),  # the skill that came from another job
     # Updated with every answer, so that no query counts rows.
     Column("answers", BigInteger, nullable=False, server_default=ZERO),
@@ -208,7 +208,7 @@ worker = Table(
     Column("status", Text, nullable=False, server_default=text("'active'")),
     Column("block", JSONB(none_as_null=True)),  # reason, evidence, time, and what is done with the votes
     Column("low_information", JSONB(none_as_null=True)),  # why the last refit gives this worker no work, since when
-    Column("recount", Boolean, nullable=False, server_default=false()),  # the votes are still to be removed or put back
+    Column("recount", Boolean, nullable=False, server_default=false()),  # the votes must still be removed or put back
     Column("pardoned_at", BigInteger),  # `scored_answers` when a requester last unblocked the worker
     Column("ucb_score", Double, Computed(UCB_SCORE, persisted=True)),
     ForeignKeyConstraint(["job_id"], ["job.job_id"], ondelete="CASCADE"),
@@ -220,7 +220,7 @@ worker = Table(
     ),
     CheckConstraint("0 <= gold_right AND gold_right <= gold_asked", name="gold_adds_up"),
     Index("ix_worker_recount", "job_id", postgresql_where=text("recount")),
-    # The order in which workers are asked where a request names none.
+    # The order in which workers are chosen if a request names none.
     Index(
         "ix_worker_ucb_score",
         "job_id",
@@ -250,7 +250,7 @@ operation = Table(
 stored_response = Table(
     "stored_response",
     metadata,
-    Column("job_id", Uuid, primary_key=True),  # nil for requests that create a job, so no foreign key
+    Column("job_id", Uuid, primary_key=True),  # all zeros for requests that create a job, so there is no foreign key
     Column("key", Text, primary_key=True),  # chosen by the sender
     Column("digest", LargeBinary, nullable=False),
     Column("status", SmallInteger, nullable=False),

@@ -1,4 +1,4 @@
-"""How many votes the two strongest classes of items have, counted by the database."""
+"""Count the votes of the two strongest classes of items, in the database."""
 
 from math import ceil
 from uuid import UUID
@@ -9,7 +9,7 @@ from app.store.driver import fetch
 
 MOST_ITEMS = 100_000  # items that are read
 
-# A lateral join, so that each item is read by its key: otherwise the planner reads the whole table.
+# With a lateral join each item is read by its key; otherwise the planner reads the whole table.
 _TWO_STRONGEST = """
     SELECT item_votes.strongest[1] AS first, coalesce(item_votes.strongest[2], 0) AS second, count(*) AS items
     FROM generate_series(1::bigint, $2::bigint, $3::bigint) AS chosen (item_id)
@@ -25,7 +25,7 @@ async def two_strongest_classes(
 ) -> list[tuple[int, int, int]]:
     """Count items by (votes of the strongest class, votes of the second class, number of items).
 
-    Of a large job, only every n-th item is read: the choice depends on item numbers alone, never on votes.
+    In a large job only every n-th item is read. The sample depends on item numbers alone, not on votes.
     """
     step = max(1, ceil(items / most))
     rows = await fetch(connection, _TWO_STRONGEST, job_id, items, step)

@@ -14,7 +14,7 @@ _SKILL_BY_AGREEMENT = """
         THEN (agreed_answers + 0.5)::double precision / (scored_answers + 1)::double precision
     END"""
 _MEDIAN = "(SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY one) FROM unnest(seconds) AS one)"
-# What a worker is sorted by, and the type of it.
+# For each sort key, the expression and its type.
 _SORT_VALUES = {
     WorkerSortKey.NAME: ("NULL::double precision", "double precision"),
     WorkerSortKey.SKILL: ("accuracy", "double precision"),
@@ -44,7 +44,7 @@ _PAGE = f"""
 
 
 async def find_worker(connection: AsyncConnection, job_id: UUID, name: str) -> WorkerRecord | None:
-    """Load all that is known of a worker; None if the job does not know the name."""
+    """Load everything that is known about a worker; None if the job does not know the name."""
     rows = await fetch(connection, _ONE, job_id, name)
     return _record(rows[0]) if rows else None
 
@@ -59,9 +59,9 @@ async def page_of_workers(
     after: WorkerPosition | None,
     most: int,
 ) -> list[tuple[WorkerRecord, WorkerPosition]]:
-    """Load workers in this order from behind `after`, each with its position.
+    """Load the workers after `after` in this order, each with its position.
 
-    Sorting by name walks along the primary key; any other order sorts all workers of the job.
+    Sorting by name uses the primary key; any other order sorts all workers of the job.
     """
     value, kind = _SORT_VALUES[order.key]
     if order.key is WorkerSortKey.SKILL and skill_by_agreement:
@@ -80,7 +80,7 @@ def _sorted(order: WorkerOrder) -> str:
 
 
 def _behind(order: WorkerOrder, after: WorkerPosition | None, kind: str) -> str:
-    """The condition for workers behind `after`. It names every parameter, for Postgres must know the type of each."""
+    """Return the SQL condition for workers after `after`. It names every parameter: Postgres needs the type of each."""
     value, name, further = f"$3::{kind}", "$4::text", "<" if order.descending else ">"
     typed = f"({value} IS NULL OR true) AND ({name} IS NULL OR true)"
     if after is None:

@@ -14,7 +14,7 @@ from app.store.driver import array_text, columns_of, fetch
 
 _COLUMNS = "worker, skill, price, block, scored_answers, agreed_answers, gold_asked, carried, low_information"
 _LOAD = f"SELECT {_COLUMNS} FROM worker WHERE job_id = $1 AND worker = ANY ($2::text[])"
-# The conditions are literally those of the index, so that the planner uses it.
+# The conditions are those of the index, word for word, so that the planner uses it.
 _MOST_PROMISING = f"""
     SELECT {_COLUMNS} FROM worker WHERE job_id = $1 AND registered AND status = 'active' AND worker <> ALL ($2::text[])
     ORDER BY ucb_score DESC, worker LIMIT {{most}}"""
@@ -66,7 +66,7 @@ _TO_RECOUNT = "SELECT worker FROM worker WHERE job_id = $1 AND recount ORDER BY 
 
 
 async def load_workers(connection: AsyncConnection, job_id: UUID, names: Collection[str]) -> dict[str, Worker]:
-    """Load those of these workers that the job knows."""
+    """Load these workers; names that the job does not know are left out."""
     rows = await fetch(connection, _LOAD, job_id, list(names)) if names else []
     return {row["worker"]: _worker(row) for row in rows}
 
@@ -74,14 +74,14 @@ async def load_workers(connection: AsyncConnection, job_id: UUID, names: Collect
 async def most_promising(
     connection: AsyncConnection, job_id: UUID, *, besides: Collection[str], most: int
 ) -> dict[str, Worker]:
-    """Load the registered workers to ask first, other than `besides`; best first."""
+    """Load the registered workers to ask first, except those in `besides`; best first."""
     rows = await fetch(connection, _MOST_PROMISING.format(most=int(most)), job_id, list(besides))
     return {row["worker"]: _worker(row) for row in rows}
 
 
 @dataclass(frozen=True, slots=True)
 class FittedSkill:
-    """What a refit has found out about a worker."""
+    """The skill that a refit estimates for a worker."""
 
     worker: str
     skill: Sequence[float]
@@ -90,14 +90,14 @@ class FittedSkill:
 
 
 async def replace_skills(connection: AsyncConnection, job_id: UUID, found: Sequence[FittedSkill]) -> None:
-    """Write what a refit has found out about workers that the job knows."""
+    """Write the skills that a refit estimates; names that the job does not know are ignored."""
     names, accuracies, copying_probability = columns_of(found, "worker", "accuracy", "copying_probability")
     skills = [array_text(one.skill) for one in found]
     await fetch(connection, _REPLACE_SKILLS, job_id, names, skills, accuracies, copying_probability)
 
 
 async def forget_skills(connection: AsyncConnection, job_id: UUID) -> None:
-    """Make all workers newcomers again, because the numbers of a skill mean something else now."""
+    """Reset the skills of all workers, because the parameters have another meaning now."""
     await fetch(connection, _FORGET_SKILLS, job_id)
 
 
@@ -107,12 +107,12 @@ async def carry_skills(connection: AsyncConnection, source: UUID, target: UUID) 
 
 
 async def begin_workers(connection: AsyncConnection, job_id: UUID, names: Collection[str]) -> None:
-    """Insert those of these workers that the job does not know yet, unregistered."""
+    """Insert the workers among these that are new to the job, unregistered."""
     await fetch(connection, _INSERT_NEW, job_id, list(names))
 
 
 async def save_registrations(connection: AsyncConnection, job_id: UUID, sent: Sequence[Registration]) -> None:
-    """Register workers, each named once."""
+    """Register workers; no name may occur twice."""
     workers, prices, tiers = columns_of(sent, "worker", "price", "tier")
     skills = [None if one.skill is None else array_text(one.skill) for one in sent]
     await begin_workers(connection, job_id, workers)
@@ -120,22 +120,22 @@ async def save_registrations(connection: AsyncConnection, job_id: UUID, sent: Se
 
 
 async def save_blocks(connection: AsyncConnection, job_id: UUID, blocks: Mapping[str, Mapping[str, Any]]) -> None:
-    """Block known workers; unless a block keeps the votes, mark them to be counted again."""
+    """Block known workers; unless a block keeps the votes, mark the worker for a recount."""
     recount = [block["votes"] != "keep" for block in blocks.values()]
     await fetch(connection, _BLOCK, job_id, list(blocks), [json.dumps(block) for block in blocks.values()], recount)
 
 
 async def lift_block(connection: AsyncConnection, job_id: UUID, worker: str) -> None:
-    """Let a worker in again, and remember how many answers were scored by then."""
+    """Unblock a worker, and store how many of its answers were scored by then."""
     await fetch(connection, _UNBLOCK, job_id, worker)
 
 
 async def save_low_information(
     connection: AsyncConnection, job_id: UUID, low_information: Mapping[str, Mapping[str, Any]]
 ) -> int:
-    """Give these workers no new work, and all others again; returns how many workers that concerns.
+    """Mark these workers, and no others, as low-information; returns how many were marked.
 
-    A worker whom a requester let in again is left out. `since` of a worker who was on the list before stays.
+    A worker whom a requester has unblocked is not marked. A worker who was marked before keeps its `since`.
     """
     await fetch(connection, _CLEAR_LOW_INFORMATION, job_id, list(low_information))
     sent = [json.dumps(one) for one in low_information.values()]
@@ -143,12 +143,12 @@ async def save_low_information(
 
 
 async def mark_recounted(connection: AsyncConnection, job_id: UUID, worker: str) -> None:
-    """Note that the worker's votes are counted as they should be."""
+    """Store that the worker's votes are recounted."""
     await fetch(connection, _MARK_RECOUNTED, job_id, worker)
 
 
 async def workers_to_recount(connection: AsyncConnection, job_id: UUID) -> list[str]:
-    """List workers who were blocked or let in again and whose votes are not yet recounted."""
+    """List workers who were blocked or unblocked and whose votes are not yet recounted."""
     return [row["worker"] for row in await fetch(connection, _TO_RECOUNT, job_id)]
 
 
@@ -157,12 +157,12 @@ def _worker(row: Record) -> Worker:
     return Worker(*known)
 
 
-KEPT_SECONDS = 25  # of the latest answers: enough for a median, few enough to fit into the row
+KEPT_SECONDS = 25  # latest answers whose time is kept: enough for a median, few enough to fit into the row
 
 
 @dataclass(slots=True)
 class Tally:
-    """What a transaction adds to a worker's row; the skill replaces the one before."""
+    """What a transaction adds to a worker's row; the skill replaces the old one."""
 
     worker: str
     skill: Sequence[float] | None = None
@@ -186,7 +186,7 @@ class Score:
 
 _SCORE = "w.worker, w.scored_answers, w.agreed_answers, w.status = 'blocked' AS blocked, w.pardoned_at"
 _ADDED = ("answers", "scored_answers", "agreed_answers", "gold_asked", "gold_right")
-# In the order of names, against deadlocks; all writers hold the job's lock anyway, and sorting costs nothing.
+# Sorted by name, to avoid deadlocks. All writers hold the job's lock anyway, and sorting costs nothing.
 _SAVE_TALLIES = f"""
     INSERT INTO worker AS w (job_id, worker, skill, accuracy, {", ".join(_ADDED)}, seconds)
     SELECT $1, sent.worker, sent.skill::double precision[], sent.accuracy, sent.answers,
@@ -226,7 +226,7 @@ _SCORE_VOTES = f"""
 
 
 async def save_tallies(connection: AsyncConnection, job_id: UUID, tallies: Sequence[Tally]) -> list[Score]:
-    """Add to the rows of these workers, or insert them; returns the scores that gold answers have changed."""
+    """Update or insert the rows of these workers; returns the scores that gold answers have changed."""
     if not tallies:
         return []
     workers, *numbers = columns_of(tallies, "worker", "accuracy", "answers", "gold_asked", "gold_right")

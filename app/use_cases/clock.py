@@ -1,4 +1,4 @@
-"""The clock as an argument: a use case reads it after it has got its lock."""
+"""The clock as an argument, because a use case must read it after it has its lock."""
 
 from collections.abc import Callable
 from datetime import datetime

@@ -1,4 +1,4 @@
-"""Whether the database answers, and whether its schema is the one that the code needs."""
+"""Check whether the database answers, and whether its schema is the one that the code needs."""
 
 from dataclasses import dataclass
 
@@ -6,11 +6,11 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.store.connection import LOST, current_revision, head_revision, is_lost
 
-DATABASE_ERRORS = LOST  # what may be raised when the database does not answer; see `is_database_lost`
+DATABASE_ERRORS = LOST  # may mean that the database does not answer; see `is_database_lost`
 
 
 def is_database_lost(error: Exception) -> bool:
-    """Tell whether the error says that the database does not answer at the moment."""
+    """Whether the error means that the database does not answer at the moment."""
     return is_lost(error)
 
 

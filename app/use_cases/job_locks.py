@@ -1,4 +1,4 @@
-"""Locks that let requests that change a job as a whole wait for each other before they take a connection."""
+"""One lock per job, for requests that change a whole job: they wait here before they take a connection."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -10,8 +10,8 @@ from weakref import WeakValueDictionary
 class JobLocks:
     """One lock per job, within this process.
 
-    Such requests would wait for each other in the database anyway, but there each holds a connection: ten that wait for
-    one job would block all other jobs.
+    These requests would also wait for each other in the database, but there each one holds a connection: ten requests
+    that wait for one job would block all other jobs.
     """
 
     def __init__(self) -> None:

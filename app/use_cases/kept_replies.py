@@ -1,4 +1,4 @@
-"""Carry out a request with an idempotency key once, however often it is sent."""
+"""Carry out a request with an idempotency key only once, even if it is sent several times."""
 
 from collections.abc import Awaitable, Callable
 
@@ -12,11 +12,11 @@ from app.store.stored_responses import claim_key, load_reply, store_reply
 async def reply_once(
     connection: AsyncConnection, request: KeyedRequest | None, carry_out: Callable[[], Awaitable[Reply]]
 ) -> Reply:
-    """Carry out the request and keep its reply, or return the reply that was kept, inside the caller's transaction.
+    """Carry out the request and store its reply, or return the stored reply, inside the caller's transaction.
 
-    Of two simultaneous requests with one key, the second waits here for the first. It gets the same reply; if the first
-    was refused, and so left nothing behind, the second is carried out. Call this before you lock the job: then a
-    repetition does not wait for other writers of the job.
+    If two requests with one key arrive at the same time, the second waits here for the first and gets the same reply.
+    If the first was refused, nothing is stored, and the second is carried out. Call this before you lock the job, so
+    that a repetition does not wait for other writers of the job.
     """
     if request is None:
         return await carry_out()
@@ -33,8 +33,8 @@ async def reply_once(
 def _repeated(request: KeyedRequest, digest: bytes, reply: Reply) -> Reply:
     if digest != request.digest:
         raise IdempotencyConflict(
-            f"The key {request.key!r} was used before with another request, which was carried out. "
-            "Send this request with a new key",
+            f"The key {request.key!r} was already used for another request, which was carried out. "
+            "Send this request with a new key.",
             errors=(FieldError("Idempotency-Key", "Must be a new key for a new request"),),
         )
     return reply

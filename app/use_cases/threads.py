@@ -8,10 +8,10 @@ T = TypeVar("T")
 
 
 async def one_ahead(source: Iterator[T]) -> AsyncGenerator[T]:
-    """Yield what a slow iterator gives, in order; the next value is computed while the caller uses the last."""
+    """Yield the values of a slow iterator; the next value is computed while the caller uses the current one."""
     drawing = asyncio.create_task(asyncio.to_thread(_draw, source))
     try:
-        # Shielded: a thread cannot be stopped, and the caller may close the source's file only after it has ended.
+        # Shielded: a thread cannot be stopped, and the caller must not close the source's file before the thread ends.
         while drawn := await asyncio.shield(drawing):
             drawing = asyncio.create_task(asyncio.to_thread(_draw, source))
             yield drawn[0]
@@ -20,7 +20,7 @@ async def one_ahead(source: Iterator[T]) -> AsyncGenerator[T]:
 
 
 async def in_thread(work: Callable[[], T], during: Awaitable[None] | None = None) -> T:
-    """Run the work in a thread and return its result; meanwhile await `during`."""
+    """Run the work in a thread and return its result; await `during` at the same time."""
     working = asyncio.create_task(asyncio.to_thread(work))
     try:
         if during is not None:
@@ -31,7 +31,7 @@ async def in_thread(work: Callable[[], T], during: Awaitable[None] | None = None
 
 
 def _draw(source: Iterator[T]) -> tuple[T] | None:
-    """The next value in a tuple; None at the end."""
+    """Return the next value in a tuple; None at the end."""
     for drawn in source:
         return (drawn,)
     return None

@@ -73,7 +73,7 @@ def request(port: int, path: str, body: bytes) -> bytes:
 
 
 def drive(port: int, requests: Iterable[bytes], connections: int) -> Measured:
-    """Send all of them over so many connections, and say how it went."""
+    """Send all requests over this many connections, and return the measurements."""
     return uvloop.run(_drive(port, deque(requests), connections))
 
 

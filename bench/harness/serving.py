@@ -27,7 +27,7 @@ class Server:
 
 
 class MemoryWatch(threading.Thread):
-    """The most memory that a process took meanwhile, above what it had before."""
+    """The most memory that a process took during a measurement, above its memory before."""
 
     def __init__(self, process: psutil.Process) -> None:
         super().__init__(daemon=True)

@@ -58,7 +58,7 @@ _COUNT_WHAT_WAS = """
     ON CONFLICT (job_id, worker) DO UPDATE
     SET answers = excluded.answers, decided = excluded.decided, agreed = excluded.agreed"""
 
-# An item whose label is known is no work any more.
+# An item whose label is known needs no more work.
 _COUNT_KNOWN_ITEMS = """
     UPDATE job SET resolved = resolved + known.items, progress = progress + known.missing
     FROM (SELECT job_id, count(*) AS items, sum(1 - progress) AS missing FROM item

@@ -1,4 +1,4 @@
-"""Remember of every worker how likely it repeats a source."""
+"""Store for every worker how likely it repeats a source."""
 
 import sqlalchemy as sa
 from alembic import op

@@ -1,4 +1,4 @@
-"""Remember of every worker why a fit has turned it away."""
+"""Store for every worker why a fit gives it no new work."""
 
 import sqlalchemy as sa
 from alembic import op

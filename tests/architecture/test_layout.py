@@ -12,7 +12,7 @@ BROWSER = {"web"}  # the dashboard's folder, which the documentation pages share
 
 
 def test_no_test_module_is_imported_by_another():
-    """What tests share has a module of its own; `conftest` gives fixtures and nothing else."""
+    """Code that tests share is in a separate module; `conftest` gives fixtures and nothing else."""
     wrong = {
         module.name: imported
         for module in TESTS

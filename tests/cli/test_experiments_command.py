@@ -117,7 +117,7 @@ def test_another_set_in_its_place_is_told_in_a_sentence(run, tmp_path, name, fil
 
 
 def test_sets_beside_the_working_folder_are_found(run, tmp_path, monkeypatch):
-    """`../shared/data`, also for whoever has the package and not the project."""
+    """`../shared/data`, also if only the package is installed, without the project."""
     (tmp_path / "shared" / "data" / "rte").mkdir(parents=True)
     (tmp_path / "here").mkdir()
     monkeypatch.chdir(tmp_path / "here")

@@ -101,7 +101,7 @@ def test_without_truth_nothing_is_said_of_accuracy(files):
 
 
 def test_the_order_of_the_file_may_be_kept(files):
-    """The first answers of the file are v's, who is right about a, b and c: all seeds are alike."""
+    """The first answers of the file are v's, who is right about a, b and c: all seeds give the same result."""
     given = ("--policy", "round-robin", "--labels-per-item", "1", "--order", "recorded", "--json")
     assert lines(replayed(files, *given))[0] == dict(
         zip(FIELDS, ["round-robin", 1, 3, 1.0, 0.0, 0, None, 10], strict=True)
@@ -282,7 +282,7 @@ def test_a_column_without_a_name_may_stand_beside_the_others(files):
 
 
 def test_labels_may_be_true_and_false(files):
-    """They are no word on what counts."""
+    """They do not say which answers count."""
     (files / "answers.csv").write_text(ANSWERS.replace("yes", "true").replace("no", "false"))
     (files / "truth.csv").write_text(TRUTH.replace("yes", "true").replace("no", "false"))
     found = lines(replayed(files, "--policy", "round-robin", "--labels-per-item", "9", "--json"))

@@ -78,7 +78,7 @@ def test_every_problem_code_is_explained():
 
 
 def test_every_kind_of_requirement_has_its_codes():
-    """`all` and `any` tell the reason of one of their members."""
+    """`all` and `any` give the reason of one of their members."""
     kinds = set(re.findall(r"^### (\S+)$", _section("requirement"), flags=re.MULTILINE)) - {"all", "any"}
     assert {f"{kind}-not-reached" for kind in kinds} | kinds <= _listed_reasons()
 

@@ -1,4 +1,4 @@
-"""A crowd that works badly at random, and what it was told: to be compared with what is in the database."""
+"""A crowd that makes random mistakes, and the responses that it got, to compare with the database."""
 
 import random
 from collections import Counter

@@ -1,4 +1,4 @@
-"""The real application in a thread of its own, for tests that are not coroutines."""
+"""The real application in a separate thread, for tests that are not coroutines."""
 
 import asyncio
 import threading

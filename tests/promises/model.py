@@ -88,7 +88,7 @@ class Model:
         return self.terms.wanted(item.votes) if item.state == "open" else 0
 
     def new_to(self, worker: str | None, key: str) -> bool:
-        """Never answered, held or skipped; whoever has no name is always new."""
+        """Never answered, held or skipped; an unnamed worker is always new."""
         if worker is None:
             return True
         before = self.lease_of(key, worker)
@@ -143,7 +143,7 @@ class Model:
 
     @check.register
     def _(self, call: Register, reply: httpx.Response) -> None:
-        """A new price is for what comes; what is out keeps its cost."""
+        """A new price applies to new assignments; open assignments keep their cost."""
         assert reply.status_code == 200, reply.text
         self.prices |= {worker: Decimal(price) for worker, price in call.prices.items()}
 
@@ -215,7 +215,7 @@ class Model:
         return self.reserved > 0 and self.affords(cheapest - self.reserved)
 
     def _check_waiting(self, said: dict[str, Any], headers: httpx.Headers) -> None:
-        """Whoever waits is told how long, and not longer than until the next lease expires."""
+        """A `wait` says how long, and not longer than until the next lease expires."""
         assert (said["status"] == "wait") == (said["retry_after"] is not None) == ("Retry-After" in headers)
         if said["reason"]["code"] in {"all-leased", "budget-reserved"}:
             soonest = min(lease.expires_at for lease in self.live()) - self.now

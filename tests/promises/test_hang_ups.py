@@ -75,7 +75,7 @@ async def test_who_hangs_up_leaves_nothing_behind(served_app, database):
 
 
 async def test_who_is_cancelled_takes_nobody_along(new_job, app, database, clock):
-    """A request that is cut off in the middle of its work harms none that is served beside it."""
+    """A request that is cut off in the middle of its work harms no other request that is served at the same time."""
     chance = random.Random(4)  # noqa: S311  when to cancel is no secret
     job = await new_job(items=40, budget="150", lease_seconds=60)
 

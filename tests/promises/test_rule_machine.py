@@ -1,4 +1,4 @@
-"""Whatever is asked for, in whatever order: the service does what a simple model of its promises does.
+"""For any requests in any order, the service does the same as a simple model of its promises.
 
 `SUFFICE_STEPS` says how many steps to take in all; each is one request or a few at once, and a look at the job.
 """
@@ -98,7 +98,7 @@ MOVES = st.sampled_from([move for weight, *move in WEIGHTED_MOVES for _ in range
 class Promises(RuleBasedStateMachine):
     """One rule with many moves, so that each comes about as often as its weight says.
 
-    It has no precondition: which of two requests at once comes first is chance, and what is drawn must not hang on it.
+    It has no precondition: which of two simultaneous requests is first is random, and no drawn value may depend on it.
     """
 
     service: InProcess

@@ -32,7 +32,7 @@ class Wire:
         return await self._request("POST", path, body)
 
     async def send(self, method: str, path: str, body: object) -> asyncio.StreamReader:
-        """Only send; whoever wants the answer reads it."""
+        """Only send; the caller reads the response if it needs it."""
         if self.streams is not None and self.streams[0].at_eof():
             self.hang_up()  # the service closes what is idle for some seconds
         if self.streams is None:

@@ -1,4 +1,4 @@
-"""Who is cancelled in the middle of a statement does not wait for the driver."""
+"""A request that is cancelled in the middle of a statement does not wait for the driver."""
 
 import asyncio
 import threading

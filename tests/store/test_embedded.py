@@ -62,7 +62,7 @@ async def test_what_was_committed_survives_kill_nine(tmp_path, monkeypatch):
 
 
 def test_the_servers_own_user_is_added_by_one_at_a_time(tmp_path, monkeypatch):
-    """On a new machine, as root, the first start adds a user: whoever starts beside it waits until that is done."""
+    """On a new machine, as root, the first start adds a user; a second process that starts then waits for it."""
     adding, most = [], []
 
     def add_user(*_, **__) -> None:

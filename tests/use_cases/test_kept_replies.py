@@ -1,4 +1,4 @@
-"""A request with a key is carried out once, also when it comes twice at the same moment."""
+"""A request with a key is carried out once, even if it arrives twice at the same moment."""
 
 import asyncio
 import hashlib

@@ -10,7 +10,7 @@ class PolicyOut(BaseModel):
 
     model_config = ConfigDict(from_attributes=True)
 
-    kind: Annotated[str, Field(description="The name by which a job uses it")]
+    kind: Annotated[str, Field(description="The name that a job's configuration uses")]
     description: Annotated[str, Field(description="What it does")]
     formula: Annotated[str, Field(description="How it decides")]
     citation: Annotated[str, Field(description="The paper that it comes from")]

@@ -1,1 +1,1 @@
-"""Whether the service is alive and ready, over HTTP."""
+"""Health checks over HTTP."""

@@ -1,4 +1,4 @@
-"""Whether the process is alive, and whether it can work."""
+"""Health checks: is the process alive, and is it ready for requests?"""
 
 from fastapi import APIRouter
 
@@ -14,16 +14,16 @@ router = APIRouter(tags=["health"], route_class=ServiceRoute)
 
 @router.get("/healthz", summary="Is the process alive?")
 async def get_health() -> Health:
-    """For a supervisor: restart the process if this does not respond. It touches nothing else."""
+    """For a supervisor: restart the process if this does not respond. It does not use the database."""
     return Health(status="ok")
 
 
-@router.get("/readyz", summary="Can it take requests?", responses=documented())
+@router.get("/readyz", summary="Is the service ready for requests?", responses=documented())
 async def get_readiness(services: ServicesOf) -> Readiness:
     """For a load balancer: send requests only while this responds 200. It checks the database and its migrations."""
     schema = await read_schema_revision(services.database)
     if schema.found != schema.needed:
         raise Unavailable(
-            f"The database is at revision {schema.found}, the code needs {schema.needed}: run `suffice migrate`"
+            f"The database is at revision {schema.found}, but the code needs {schema.needed}. Run `suffice migrate`."
         )
     return Readiness(status="ready", revision=schema.found)

@@ -17,19 +17,19 @@ from pydantic_core import CoreSchema
 
 
 def _plain(amount: Decimal) -> Decimal:
-    """Zero is zero, whatever its exponent; no other amount has room for a long one."""
+    """Turn a zero with a huge exponent, such as 0E-999, into plain 0; other such amounts have too many digits."""
     return amount or Decimal(0)
 
 
 def _amount_schema(**least: int) -> WithJsonSchema:
-    """The schema of an amount in a request; pydantic's own says nothing of the digits."""
+    """Build the schema of an amount in a request; pydantic's own schema does not limit the digits."""
     text = {"type": "string", "pattern": r"^[0-9]{1,12}(\.[0-9]{1,6})?$"}
     return WithJsonSchema({"anyOf": [text, {"type": "number", **least, "exclusiveMaximum": 10**12}]})
 
 
 @dataclass(frozen=True)
 class FirstErrorOnly:
-    """For a list: validation stops at its first wrong entry. Like pydantic's FailFast, but may stand in a union."""
+    """Stop validating a list at its first wrong entry, like pydantic's FailFast, but also inside a union."""
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:  # noqa: ANN401
         return cast("CoreSchema", {**handler(source), "fail_fast": True})
@@ -49,7 +49,7 @@ AmountOut = Annotated[
     PlainSerializer("{:f}".format, return_type=str),
     WithJsonSchema({"type": "string"}),
 ]
-# Bounds for readers only: 1.0000000000000002 is rounded, not refused.
+# The bounds are only in the schema, not validated: rounding errors such as 1.0000000000000002 are rounded away.
 SHARE_BOUNDS = Field(json_schema_extra={"minimum": 0, "maximum": 1})
 Share = Annotated[float, PlainSerializer(lambda share: round(share, 4), return_type=float), SHARE_BOUNDS]
 Number = Annotated[float, PlainSerializer(lambda number: round(number, 4), return_type=float)]
@@ -61,7 +61,7 @@ class RequestBody(BaseModel):
 
 
 class ReasonOut(BaseModel):
-    """Why something is so: a code and a sentence."""
+    """A reason: a code for programs and a sentence for people."""
 
     code: Annotated[str, Field(description="A stable code, for programs")]
     message: Annotated[str, Field(description="A sentence, for people")]
@@ -74,7 +74,7 @@ class FieldProblem(BaseModel):
         str,
         Field(description="A JSON pointer into the body, `?name` for a query parameter, or the name of a header"),
     ]
-    message: Annotated[str, Field(description="What would be right")]
+    message: Annotated[str, Field(description="What is valid here")]
 
 
 class Problem(BaseModel):
@@ -92,7 +92,7 @@ class Problem(BaseModel):
 
 
 def money(amount: float | Decimal, decimals: int = 6) -> Decimal:
-    """An expected amount, rounded, without zeros at the end.
+    """Round an expected amount, and remove zeros at the end.
 
     >>> [f"{money(amount):f}" for amount in (2.5, 1 / 3, 1e-9, -0.0, 1200.0)]
     ['2.5', '0.333333', '0', '0', '1200']

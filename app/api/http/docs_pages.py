@@ -1,4 +1,4 @@
-"""The pages for people: `/` leads to Swagger UI and ReDoc, which load nothing from other servers."""
+"""The documentation pages: Swagger UI and ReDoc, which load nothing from other servers; `/` redirects to them."""
 
 from pathlib import Path
 
@@ -17,7 +17,7 @@ _FAVICON = (
     "stroke-width='2' fill='none'/></svg>"
 )
 
-# The id of a job is known once it is created. The page remembers it, so that it need not be copied into every path.
+# The page stores the id of the job that was created last, so that nobody has to copy it into every path.
 _REMEMBER_THE_JOB = """
     responseInterceptor: (response) => {
       if (response.status === 201 && response.obj && new URL(response.url).pathname.endsWith("/v1/jobs")) {
@@ -32,7 +32,7 @@ _REMEMBER_THE_JOB = """
     },
 """
 
-# One line per error response is enough: all have the shape that is shown once, at the schema `Problem`.
+# One line per error response: all have the schema `Problem`, which the page shows once.
 _STYLE = """<style>
   .swagger-ui tr.response[data-code^="4"] .response-col_description > :not(.response-col_description__inner),
   .swagger-ui tr.response[data-code^="5"] .response-col_description > :not(.response-col_description__inner),
@@ -70,7 +70,7 @@ def install(app: FastAPI) -> None:
 
 
 async def _home(request: Request) -> Response:
-    """Browsers go to the documentation; programs get links."""
+    """Redirect browsers to the documentation; give programs links."""
     if "text/html" in request.headers.get("accept", ""):
         return RedirectResponse("/docs")
     return JSONResponse(_LINKS)

@@ -1,4 +1,4 @@
-"""The header Idempotency-Key: what makes it safe to send a request again."""
+"""The header Idempotency-Key, which makes it safe to send a request again."""
 
 import hashlib
 from datetime import datetime
@@ -29,21 +29,21 @@ IdempotencyKey = Annotated[
     Annotated[str, AfterValidator(_printable), WithJsonSchema(_SCHEMA)] | None,
     Header(
         alias="Idempotency-Key",
-        description="Your own name for this request, 1 to 255 printable ASCII characters. Sent again with the same key "
-        "and body, it is not carried out again: the first response is repeated, with the header "
-        "`Idempotency-Replayed: true`. Kept for a day; a refused request leaves its key free",
+        description="Your own name for this request, 1 to 255 printable ASCII characters. If you send it again "
+        "with the same key and body, you get the first response again, with the header "
+        "`Idempotency-Replayed: true`. Keys are kept for a day; a refused request does not use up its key",
     ),
 ]
 REPLAYED = {
     "Idempotency-Replayed": {
-        "description": "`true` where this is the response to an earlier request of the same key",
+        "description": "`true` if this is the response to an earlier request with the same key",
         "schema": {"type": "string", "const": "true"},
     }
 }
 
 
 class RequestDigest:
-    """The fingerprint of a request: of its path, its content type, and its body as it arrives."""
+    """A hash of a request's path, content type and body, computed as the body arrives."""
 
     def __init__(self, request: Request) -> None:
         content_type = request.headers.get("content-type", "")
@@ -57,7 +57,7 @@ class RequestDigest:
 
 
 async def keyed_request(request: Request, key: str | None, job_id: UUID, now: datetime) -> KeyedRequest | None:
-    """For a request whose body was read as a whole; None where its sender gave it no key."""
+    """Build the keyed request of a body that was read as a whole; None without a key."""
     if key is None:
         return None
     digest = RequestDigest(request)

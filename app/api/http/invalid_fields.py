@@ -1,4 +1,4 @@
-"""Turn pydantic's errors into sentences for people: which field, what is wrong, what would be right."""
+"""Turn pydantic's errors into messages for people: which field is wrong, and what is valid."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from difflib import get_close_matches
@@ -11,7 +11,7 @@ from app.errors import FieldError, shortened
 
 _MOST_NAMED = 30
 
-# By the type of a pydantic error; `{...}` are the facts that the error comes with.
+# Messages by the type of a pydantic error; `{...}` are values from the error's context.
 _SENTENCES: dict[str, str] = {
     "missing": "Is required",
     "none_required": "Must be null",
@@ -63,7 +63,7 @@ Details = Mapping[str, Any]  # an error as pydantic and FastAPI describe it
 
 
 def body_error(error: Details, body: Any, model: Any) -> FieldError:  # noqa: ANN401  whatever was sent, whatever is taken
-    """An error in the body, with a JSON pointer into what was sent; `model` is the type that the body should have."""
+    """Describe an error in the body, with a JSON pointer to it; `model` is the type that the body should have."""
     path = error["loc"][1:]
     steps = _real_path(path, body, missing=error["type"] == "missing")
     pointer = "#" + "".join(f"/{_escaped(step)}" for step in steps)
@@ -73,7 +73,7 @@ def body_error(error: Details, body: Any, model: Any) -> FieldError:  # noqa: AN
 
 
 def sentence(error: Details) -> str:
-    """What would be right, in plain words.
+    """Say what is valid, in plain words.
 
     >>> sentence({"type": "greater_than_equal", "ctx": {"ge": 1}, "input": 0, "msg": "..."})
     'Must be at least 1'
@@ -94,13 +94,13 @@ def sentence(error: Details) -> str:
 
 
 def unknown_field(path: Sequence[Any], model: Any) -> str:  # noqa: ANN401  whatever is taken
-    """Name the field that was probably meant, or all that there are."""
+    """Name the field that was probably meant, or all known fields."""
     known = next(iter(_fields_at(model, list(path[:-1]))), [])
     similar = get_close_matches(str(path[-1])[:100], known, 1, cutoff=0.6)
     if similar:
         return f"Unknown field; did you mean `{similar[0]}`?"
     named = ", ".join(known[:_MOST_NAMED])
-    return f"Unknown field; known are {named}" if known else "Unknown field"
+    return f"Unknown field; the known fields are {named}" if known else "Unknown field"
 
 
 def without_consequences(fields: Sequence[FieldError]) -> tuple[FieldError, ...]:
@@ -134,14 +134,14 @@ def _wrong_kind(kind: str, facts: Mapping[str, Any], given: Any) -> str:  # noqa
     name = str(facts.get("discriminator", "'kind'")).strip("'")
     if kind == "union_tag_not_found":
         if not isinstance(given, dict):
-            return f'Must be an object with a `{name}`, such as {{"{name}": "..."}}; GET /v1/catalog lists them'
-        return f"Must have a `{name}` that says which one it is; GET /v1/catalog lists them"
+            return f'Must be an object with a `{name}`, such as {{"{name}": "..."}}; GET /v1/catalog lists all kinds'
+        return f"Must have a `{name}`; GET /v1/catalog lists all kinds"
     expected = str(facts["expected_tags"]).replace("'", "")
-    return f"There is no {name} {shortened(facts['tag'])}; known are {expected}"
+    return f"There is no {name} {shortened(facts['tag'])}; choose one of {expected}"
 
 
 def _expected(said: str) -> str:
-    """The choices that pydantic lists.
+    """Format the choices that pydantic lists.
 
     >>> _expected("'pull' or 'choose'"), _expected("'a', 'b' or 'c'")
     ("'pull' or 'choose'", "one of 'a', 'b' or 'c'")
@@ -158,7 +158,7 @@ def _percent_hint(facts: Mapping[str, Any], given: Any) -> str:  # noqa: ANN401 
 
 
 def _fields_at(model: Any, path: list[Any]) -> Iterator[list[str]]:  # noqa: ANN401  any annotation
-    """The field names of the model at the end of an error's location, which also has the tags of unions."""
+    """Yield the field names of the model at the end of an error's location, which also contains the tags of unions."""
     origin = get_origin(model)
     if origin is Annotated:
         yield from _fields_at(get_args(model)[0], path)
@@ -187,7 +187,7 @@ def _fields_of_union(members: Sequence[Any], path: list[Any]) -> Iterator[list[s
 
 
 def _tags(member: Any) -> set[str]:  # noqa: ANN401  any annotation
-    """The names by which a member of a union may stand in an error's location."""
+    """Return the names that an error's location may use for a member of a union."""
     while get_origin(member) is Annotated:
         member, *more = get_args(member)
         if tags := {one.tag for one in more if hasattr(one, "tag")}:
@@ -199,7 +199,7 @@ def _tags(member: Any) -> set[str]:  # noqa: ANN401  any annotation
 
 
 def _is_a_field(part: Any, at: Any) -> bool:  # noqa: ANN401  whatever was sent
-    """Tell a field that was left out and has a bad default from the tag of a union."""
+    """Whether this part is a missing field with an invalid default, and not the tag of a union."""
     return isinstance(part, str) and isinstance(at, dict) and part not in {_kind(at), "one", "many", "[key]"}
 
 
@@ -214,7 +214,7 @@ def _parents(pointer: str) -> list[str]:
 
 
 def _real_path(path: Sequence[Any], body: Any, *, missing: bool) -> list[str]:  # noqa: ANN401  whatever was sent
-    """The steps of an error's location that exist in the body, or are missing there; the others are tags of unions."""
+    """Return the steps of an error's location without the tags of unions, which are not in the body."""
     steps: list[str] = []
     at = body
     for number, part in enumerate(path):

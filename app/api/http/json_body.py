@@ -1,7 +1,7 @@
-"""Read a JSON body without letting a hostile one block the service.
+"""Read a JSON body safely: a hostile body must not block the service.
 
-Large bodies are parsed in a thread. Before pydantic sees a body, its shape is bounded: a list of a million wrong
-entries would otherwise become a million errors, which take seconds and gigabytes to collect.
+Large bodies are parsed in a thread. The lengths of lists and objects are checked before pydantic validates the body:
+a list of a million wrong entries would become a million errors, which take seconds and gigabytes to collect.
 """
 
 import asyncio
@@ -12,13 +12,13 @@ from fastapi import Request
 
 from app.errors import BodyUnreadable, FieldError, InvalidInput, shortened
 
-LARGE_BYTES = 256 * 1024  # from here on a body is parsed in a thread
+LARGE_BYTES = 256 * 1024  # larger bodies are parsed in a thread
 MOST_ENTRIES = 10_000  # of any list in a body
 MOST_FIELDS = 1_000  # of any object in a body
 
 
 def is_json(request: Request) -> bool:
-    """Tell whether the request says that its body is JSON."""
+    """Whether the request's content type is JSON."""
     media = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     return media == "application/json" or (media.startswith("application/") and media.endswith("+json"))
 
@@ -37,14 +37,14 @@ def _parsed(body: bytes) -> Any:  # noqa: ANN401  whatever was sent
         message = f"The body is not JSON: {error.msg}, at character {error.pos}"
         raise BodyUnreadable(message, errors=(FieldError("#", message),)) from None
     except (ValueError, RecursionError):
-        message = "The body must be JSON in UTF-8, nested less than 1,000 deep, with numbers of less than 4,000 digits"
+        message = "Must be JSON in UTF-8, with fewer than 1,000 nested levels and fewer than 4,000 digits per number"
         raise BodyUnreadable("The body cannot be read as JSON", errors=(FieldError("#", message),)) from None
     refuse_bad_shape(value)
     return value
 
 
 def refuse_bad_shape(value: Any, pointer: str = "#") -> None:  # noqa: ANN401  whatever was sent
-    """Refuse lists and objects that are longer than any operation takes, at any depth.
+    """Refuse lists and objects that are too long for every operation, at any depth.
 
     >>> refuse_bad_shape({"labels": ["cat"] * 10_001})
     Traceback (most recent call last):

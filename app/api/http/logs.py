@@ -10,7 +10,7 @@ Level = Literal["debug", "info", "warning", "error"]
 
 
 def configure_logs(level: Level) -> None:
-    """One JSON object per line on standard error, from our own code and from libraries alike."""
+    """Log one JSON object per line to standard error, from our own code and from libraries."""
     shared: list[structlog.types.Processor] = [
         structlog.contextvars.merge_contextvars,
         structlog.processors.add_log_level,

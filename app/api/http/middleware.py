@@ -1,4 +1,4 @@
-"""What every request passes: it gets an id and a line in the log, a limit on its size, and a limit on its time."""
+"""The middleware of every request: an id and a line in the log, a size limit, and a time limit."""
 
 import asyncio
 import json
@@ -26,7 +26,7 @@ log = structlog.get_logger()
 
 
 class RequestLog:
-    """Outermost of all: what fails inside without an answer becomes a 500 with the request's id."""
+    """The outermost middleware: an error without a response becomes a 500 with the request's id."""
 
     def __init__(self, app: ASGIApp, level: Level) -> None:
         self.app = app
@@ -48,7 +48,7 @@ class RequestLog:
                 message["headers"] = [*message["headers"], (_HEADER, request_id.encode())]
             await send(message)
 
-        structlog.contextvars.bind_contextvars(request_id=request_id)  # a request is a task: the context is its own
+        structlog.contextvars.bind_contextvars(request_id=request_id)  # each request is a task with its own context
         try:
             await self.app(scope, receive, send_with_id)
         except Exception:
@@ -62,7 +62,7 @@ class RequestLog:
 
 
 def _write_line(scope: Scope, request_id: str, status: int, seconds: float) -> None:
-    """As structlog would, but in a tenth of the time, for this is said of every request."""
+    """Write the same line as structlog in a tenth of the time, because every request writes one."""
     line = {
         "method": scope["method"],
         "path": scope["path"],
@@ -77,13 +77,13 @@ def _write_line(scope: Scope, request_id: str, status: int, seconds: float) -> N
 
 
 def _request_id(scope: Scope) -> str:
-    """The caller's own id where it is harmless to repeat, else a new one."""
+    """Return the caller's id if it is safe to repeat, otherwise a new one."""
     sent = next((value for name, value in scope["headers"] if name == _HEADER), b"")
     return sent.decode() if _ACCEPTABLE.fullmatch(sent) else uuid4().hex
 
 
 def _internal_error(request_id: str) -> ProblemResponse:
-    error = SufficeError("This is an error of the service. Its log has the details under this request's id")
+    error = SufficeError("This is an error of the service. Its log has the details under this request's id.")
     return ProblemResponse(problem_of(error, request_id).model_dump(mode="json"), error.status)
 
 
@@ -93,11 +93,11 @@ class BodySizes:
 
     usual: int
     answers: int  # up to 1,000 of them in one body
-    items: int  # which are not kept in memory, so that only the disk limits them
+    items: int  # they go to disk, so memory does not limit them
 
 
 class BodyLimit:
-    """Counts the bytes that arrive, whatever the headers say, and answers 413 once they are too many."""
+    """Counts the bytes that really arrive, whatever the headers say, and responds 413 if they are too many."""
 
     def __init__(self, app: ASGIApp, sizes: BodySizes) -> None:
         self.app = app
@@ -115,7 +115,7 @@ class BodyLimit:
             received += len(message.get("body", b""))
             if received > most:
                 raise HTTPException(
-                    TooLarge.status, f"The body has more than {most:,} bytes. Send it in several requests"
+                    TooLarge.status, f"The body has more than {most:,} bytes. Send it in several requests."
                 )
             return message
 
@@ -129,12 +129,12 @@ class BodyLimit:
 
 
 def take_your_time(request: Request) -> None:
-    """Lift the time limit of a request that is long but has an end, such as an import of a million items."""
+    """Remove the time limit of a request that may take long, such as an import of a million items."""
     request.state.no_limit()
 
 
 class TimeLimit:
-    """Ends requests that make no progress. The time starts again with each part of a body."""
+    """Ends requests that make no progress. Each part of the body that arrives restarts the time."""
 
     def __init__(self, app: ASGIApp, seconds: float) -> None:
         self.app = app
@@ -166,25 +166,25 @@ class TimeLimit:
             async with limit:
                 await self.app(scope, timed_receive, timed_send)
         except TimeoutError:
-            if not limit.expired():  # a time limit of something inside
+            if not limit.expired():  # the error comes from another time limit, inside the application
                 raise
             await self._refusal(scope, waits_for_body=waits_for_body)(scope, receive, send)
 
     def _put_off(self, limit: asyncio.Timeout, seconds: float | None) -> None:
-        if limit.expired() or limit.when() is None:  # it is being ended, or has no limit any more
+        if limit.expired() or limit.when() is None:  # the request is being ended, or has no limit any more
             return
         limit.reschedule(None if seconds is None else asyncio.get_running_loop().time() + seconds)
 
     def _refusal(self, scope: Scope, *, waits_for_body: bool) -> ProblemResponse:
         if waits_for_body:
             late = RequestTimeout(
-                f"No part of the body has arrived for {self.seconds:g} seconds. Send the request again"
+                f"No part of the body has arrived for {self.seconds:g} seconds. Send the request again."
             )
             return respond(Request(scope), late, late.headers)
-        slow = TooSlow(f"There was no response within {self.seconds:g} seconds. Send the request again")
+        slow = TooSlow(f"There was no response within {self.seconds:g} seconds. Send the request again.")
         return respond(Request(scope), slow, slow.headers)
 
 
 def _is_whole(start: Message) -> bool:
-    """A response with a length is sent at once; one without is a stream, which may take long."""
+    """Whether the response has a length and is sent at once; without a length it is a stream, which may take long."""
     return any(name == b"content-length" for name, _ in start["headers"])

@@ -18,7 +18,7 @@ _ANY_QUALITY = re.compile(r";\s*q\s*=", re.IGNORECASE)
 
 
 class NegotiatedRoute(ServiceRoute):
-    """Tells caches that another Accept header may get another response, also where it is refused (section 12.5.5)."""
+    """Adds `Vary: Accept` to every response, also to refusals (section 12.5.5): caches must keep formats apart."""
 
     async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
         async def send_with_vary(message: Message) -> None:
@@ -30,21 +30,22 @@ class NegotiatedRoute(ServiceRoute):
 
 
 def requested_media(request: Request, what: str, offered: Sequence[str], *, named: int | None = None) -> str:
-    """The media type that the request prefers. A refusal names the first `named` of those offered, by default all."""
+    """Return the media type that the request prefers. A refusal lists the first `named` offered types, or all."""
     chosen = preferred_media(",".join(request.headers.getlist("Accept")), offered)
     if chosen is None:
         names = ", ".join(offered[:named])
         raise NotAcceptable(
-            f"{what} are available as {names}", errors=(FieldError("Accept", f"Must allow one of {names}"),)
+            f"{what} are available only as {names}. Change the Accept header.",
+            errors=(FieldError("Accept", f"Must allow one of {names}"),),
         )
     return chosen
 
 
 def preferred_media(accept: str, offered: Sequence[str]) -> str | None:
-    """The offered media type that the header prefers; None if it allows none.
+    """Return the offered media type that the header prefers; None if it allows none.
 
-    A type's quality is that of the most specific range that covers it. Of equal qualities, a type that is named wins
-    over one that only a wildcard covers, then the one offered first.
+    A type's quality is that of the most specific range that matches it. If qualities are equal, an exact match wins
+    over a wildcard, and then the type that was offered first.
 
     >>> preferred_media("text/*;q=0.5, application/json;q=0.1", ["application/json", "text/csv"])
     'text/csv'
@@ -60,7 +61,7 @@ def preferred_media(accept: str, offered: Sequence[str]) -> str | None:
 
 
 def _range(part: str) -> tuple[str, float] | None:
-    """A range and its quality; None for text that is not a media range."""
+    """Parse a range and its quality; None for text that is not a media range."""
     found = _RANGE.fullmatch(part)
     if found is None:
         return None

@@ -48,12 +48,12 @@ Node = dict[str, Any]
 
 
 def operation_id(route: APIRoute) -> str:
-    """The name of the endpoint's function: `create_job`, `next_assignments`."""
+    """Use the name of the endpoint's function, such as `create_job`."""
     return route.name
 
 
 class DocumentedApp(FastAPI):
-    """An application whose OpenAPI document is finished by `finish`."""
+    """An application that passes its OpenAPI document through `finish`."""
 
     def openapi(self) -> Node:
         if self.openapi_schema is None:
@@ -62,7 +62,7 @@ class DocumentedApp(FastAPI):
 
 
 def finish(document: Node) -> Node:
-    """Make a good document of the one that FastAPI generates."""
+    """Improve the document that FastAPI generates: order, names, problems, examples."""
     document["paths"] = dict(sorted(document["paths"].items(), key=_reading_order))
     schemas: Node = document["components"]["schemas"]
     schemas |= _schema_of_items()
@@ -78,14 +78,14 @@ def finish(document: Node) -> Node:
 
 
 def operations(document: Node) -> Iterator[Node]:
-    """All operations of a document, in its order."""
+    """Yield all operations of a document, in its order."""
     for methods in document["paths"].values():
         yield from methods.values()
 
 
 @cache
 def examples() -> Node:
-    """For each operation id the `request` and the `response` of one and the same small job."""
+    """Load, for each operation id, the `request` and the `response`; all come from one small job."""
     found: Node = json.loads(_EXAMPLES.read_text())
     return found
 
@@ -96,7 +96,7 @@ def _reading_order(path: tuple[str, Node]) -> int:
 
 
 def _schema_of_items() -> Node:
-    """The body of `add_items` is read piece by piece, so FastAPI does not know its schema."""
+    """Build the schema of the body of `add_items`: the body is streamed, so FastAPI does not know its schema."""
     schema = TypeAdapter(ItemIn).json_schema(ref_template="#/components/schemas/{model}")
     inner: Node = schema.pop("$defs", {})
     return inner | {"ItemIn": schema}
@@ -116,7 +116,7 @@ def _add_examples(operation: Node) -> None:
 
 
 def _share_problems(operation: Node, shared: Node) -> None:
-    """Refer to one response per status; only the description, which lists the codes, is the operation's own."""
+    """Refer to one shared response per status; each operation keeps only its own description, which lists the codes."""
     for status, response in operation["responses"].items():
         if not status.startswith(("4", "5")):
             continue
@@ -145,7 +145,7 @@ def _nodes(value: Any) -> Iterator[Node]:  # noqa: ANN401  any part of a documen
 
 
 def _tidy(node: Node) -> None:
-    """Remove what confuses readers and client generators: doctests, titles of fields, objects as defaults."""
+    """Remove doctests, titles of fields and objects as defaults, which confuse readers and client generators."""
     if isinstance(node.get("description"), str):
         node["description"] = node["description"].split("\n>>>")[0].split("\n\n>>>")[0].rstrip()
     if "oneOf" in node and isinstance(node.get("default"), dict):
@@ -156,7 +156,7 @@ def _tidy(node: Node) -> None:
             continue
         field.pop("title", None)
         if name == "kind" and "const" in field:
-            field.setdefault("description", "Which one this is")
+            field.setdefault("description", "The kind")
         default = field.get("default")
         if isinstance(default, dict | list):
             said = json.dumps(field.pop("default"))
@@ -164,7 +164,7 @@ def _tidy(node: Node) -> None:
 
 
 def _used(document: Node, schemas: Node) -> Node:
-    """The schemas that anything refers to."""
+    """Return the schemas that the document refers to."""
     wanted = {node["$ref"].rpartition("/")[2] for node in _nodes(document["paths"]) if _is_schema_ref(node)}
     waiting = [*wanted, "Problem"]
     used: Node = {}

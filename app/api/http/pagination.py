@@ -1,4 +1,4 @@
-"""Cursors: where a page ends, as a string that only this service reads."""
+"""Cursors: the position after a page, as an opaque string."""
 
 import json
 from base64 import b64decode, urlsafe_b64encode
@@ -12,8 +12,8 @@ from pydantic import Field
 
 from app.errors import CursorInvalid, FieldError
 
-Cursor = Annotated[str | None, Query(max_length=2000, description="The `next_cursor` of the page before")]
-Limit = Annotated[int, Query(ge=1, le=1000, description="The most entries on this page")]
+Cursor = Annotated[str | None, Query(max_length=2000, description="The `next_cursor` of the previous page")]
+Limit = Annotated[int, Query(ge=1, le=1000, description="The largest number of entries on the page")]
 NextCursor = Annotated[str | None, Field(description="Send it as `cursor` to get the next page; null on the last page")]
 Position = TypeVar("Position")
 
@@ -21,17 +21,17 @@ _ERRORS = (ValueError, ArithmeticError, TypeError, LookupError, AttributeError, 
 
 
 def after_number(cursor: str | None) -> int:
-    """The number after which the page starts."""
+    """Read the number after which the page starts."""
     return 0 if cursor is None else read_cursor(cursor, _number)
 
 
 def before_number(cursor: str | None) -> int:
-    """The number before which the page starts, in a list with the newest first."""
+    """Read the number before which the page starts, in a list with the newest first."""
     return 2**63 - 1 if cursor is None else read_cursor(cursor, _number)
 
 
 def after_job(cursor: str | None) -> tuple[datetime, UUID] | None:
-    """The job after which the page starts: when it was created, and its id."""
+    """Read the job after which the page starts: the time of its creation, and its id."""
     return None if cursor is None else read_cursor(cursor, _job)
 
 
@@ -40,13 +40,14 @@ def cursor_of(*parts: object) -> str:
 
 
 def read_cursor(cursor: str, understand: Callable[[list[str]], Position]) -> Position:
-    """What `understand` makes of the cursor's parts; whatever it cannot read is refused."""
+    """Decode a cursor and parse its parts with `understand`; refuse a cursor that it cannot parse."""
     try:
         return understand(json.loads(b64decode(cursor, altchars=b"-_", validate=True)))
     except _ERRORS as error:
         message = "Must be the `next_cursor` of an earlier page of the same list"
         raise CursorInvalid(
-            "The cursor does not come from a page of this list", errors=(FieldError("?cursor", message),)
+            "The cursor does not come from a page of this list. Leave it out to start again.",
+            errors=(FieldError("?cursor", message),),
         ) from error
 
 
@@ -59,7 +60,7 @@ def _number(parts: list[str]) -> int:
 
 def _job(parts: list[str]) -> tuple[datetime, UUID]:
     created_at, job_id = datetime.fromisoformat(parts[0]), UUID(parts[1])
-    created_at.astimezone(UTC)  # the first and last dates overflow here, and not in the database
+    created_at.astimezone(UTC)  # the first and last dates overflow here instead of in the database
     if created_at.tzinfo is None:
         raise ValueError(parts[0])
     return created_at, job_id

@@ -1,4 +1,4 @@
-"""Every failure as application/problem+json (RFC 9457), with the field that is wrong where there is one."""
+"""Send every failure as application/problem+json (RFC 9457), with the wrong fields if there are any."""
 
 from collections.abc import Sequence
 from http import HTTPStatus
@@ -28,7 +28,7 @@ from app.use_cases.database_health import DATABASE_ERRORS, is_database_lost
 
 log = structlog.get_logger()
 
-_MOST_READ = 100  # of the errors in a body; the response names the first 20
+_MOST_READ = 100  # errors of a body that are read; the response lists the first 20
 _PROTOCOL_CODES = {404: "not-found", 405: "method-not-allowed", 413: TooLarge.code}
 
 
@@ -49,7 +49,7 @@ def problem_of(error: SufficeError, request_id: str | None) -> Problem:
 
 
 def current_request_id() -> str | None:
-    """The id of the request that is being answered, as the log has it."""
+    """Return the id of the current request, which is also in the log."""
     request_id: str | None = structlog.contextvars.get_contextvars().get("request_id")
     return request_id
 
@@ -68,9 +68,9 @@ def install(app: FastAPI) -> None:
 
 
 def documented(*errors: type[SufficeError], body: bool = False) -> dict[int | str, dict[str, Any]]:
-    """The error responses of an operation in the OpenAPI document.
+    """List the error responses of an operation for the OpenAPI document.
 
-    Endpoints name only the errors of their own. Those that any request can meet are added here.
+    An endpoint names only its own errors. The errors that every request can get are added here.
     """
     everywhere: tuple[type[SufficeError], ...] = (UnknownParameter, TooSlow, Unavailable)
     if body:
@@ -105,11 +105,12 @@ async def _protocol(request: Request, error: Exception) -> ProblemResponse:
     assert isinstance(error, HTTPException)  # noqa: S101  as registered
     if error.status_code == HTTPStatus.BAD_REQUEST:
         unreadable = FieldError("#", "Must be JSON in UTF-8")
-        return respond(request, BodyUnreadable("The body cannot be read", errors=(unreadable,)))
+        return respond(request, BodyUnreadable("The body cannot be read. Send JSON in UTF-8.", errors=(unreadable,)))
     code = _PROTOCOL_CODES.get(error.status_code, HTTPStatus(error.status_code).phrase.lower().replace(" ", "-"))
+    path = shortened(request.url.path, quoted=False)
     detail = {
-        404: f"There is nothing at {shortened(request.url.path, quoted=False)}; /docs lists all operations",
-        405: f"{request.method} is not possible at {shortened(request.url.path, quoted=False)}; see /docs",
+        404: f"There is nothing at {path}. See /docs for all operations.",
+        405: f"{path} does not support {request.method}. See /docs for all operations.",
     }.get(error.status_code, str(error.detail))
     problem = Problem(
         type=f"urn:suffice:problem:{code}",
@@ -126,14 +127,14 @@ async def _database(request: Request, error: Exception) -> ProblemResponse:
     if not is_database_lost(error):
         raise error
     log.warning("database unavailable", error=str(error).splitlines()[0] if str(error) else type(error).__name__)
-    unavailable = Unavailable("The database does not answer at the moment. Send the request again in a second")
+    unavailable = Unavailable("The database does not answer at the moment. Send the request again in a second.")
     return respond(request, unavailable, unavailable.headers)
 
 
 def _field_error(error: dict[str, Any], request: Request, body: Any) -> FieldError:  # noqa: ANN401  whatever was sent
     where, *path = error["loc"]
     if where == "body" and not path and isinstance(body, bytes):
-        return FieldError("#", "The body must be JSON, sent with the header Content-Type: application/json")
+        return FieldError("#", "Must be JSON, with the header Content-Type: application/json")
     if where == "body":
         return body_error(error, body, _body_type(request))
     name = ".".join(map(str, path))
@@ -141,6 +142,6 @@ def _field_error(error: dict[str, Any], request: Request, body: Any) -> FieldErr
 
 
 def _body_type(request: Request) -> Any:  # noqa: ANN401  any annotation
-    """The type that the operation's body should have."""
+    """Return the type that the operation's body should have."""
     field = getattr(request.scope.get("route"), "body_field", None)
     return None if field is None else field.field_info.annotation

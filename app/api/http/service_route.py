@@ -35,7 +35,7 @@ class ServiceRoute(APIRoute):
 
 
 def _query_parameters(dependant: Dependant) -> set[str]:
-    """The names of the query parameters that the endpoint and its dependencies take."""
+    """Collect the names of the query parameters of the endpoint and its dependencies."""
     inner = (_query_parameters(one) for one in dependant.dependencies)
     return {field.alias for field in dependant.query_params}.union(*inner)
 
@@ -49,7 +49,7 @@ def _refuse_unknown_parameters(request: Request, known: list[str]) -> None:
 
 
 def _unknown(name: str, known: list[str]) -> FieldError:
-    allowed = f"this operation takes {', '.join(known)}" if known else "this operation takes none"
+    allowed = f"this operation has {', '.join(known)}" if known else "this operation has none"
     similar = get_close_matches(name[:100], known, 1)
     hint = f"; did you mean `{similar[0]}`?" if similar else ""
     return FieldError(f"?{shortened(name, quoted=False)}", f"Unknown query parameter; {allowed}{hint}")

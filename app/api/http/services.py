@@ -1,4 +1,4 @@
-"""What endpoints ask FastAPI for: the services, in one typed object, and the job that the path names."""
+"""The dependencies of endpoints: all services in one typed object, and the job id from the path."""
 
 from dataclasses import dataclass
 from typing import Annotated
@@ -16,17 +16,17 @@ from app.use_cases.operations.runner import BackgroundRunner
 from app.use_cases.results.fit_answers import Fits
 from app.use_cases.work.batching import JobBatcher
 
-ANY_JOB = "the-job-you-created-last"  # in examples of the documentation; the page at /docs replaces it by a real id
+ANY_JOB = "the-job-you-created-last"  # in examples of the documentation; /docs replaces it with a real id
 
 
 @dataclass(frozen=True, kw_only=True)
 class Services:
-    """What the application is built from. `main` makes it once; endpoints get it as `ServicesOf`."""
+    """All services of the application. `main` creates it once; endpoints get it as `ServicesOf`."""
 
     settings: Settings
     clock: Clock
     database: AsyncEngine
-    background_database: AsyncEngine  # a pool of its own: a refit holds a connection for a long time
+    background_database: AsyncEngine  # a separate pool, because a refit holds a connection for a long time
     job_locks: JobLocks
     batcher: JobBatcher
     fits: Fits
@@ -34,7 +34,7 @@ class Services:
     runner: BackgroundRunner
 
     async def close(self) -> None:
-        """Finish the requests and the background work under way, then close the connections."""
+        """Wait for running requests and background work, then close the connections."""
         await self.batcher.close()
         await self.runner.close()
         await self.background_database.dispose()
@@ -42,12 +42,12 @@ class Services:
 
 
 def services_of(request: Request) -> Services:
-    """The services of the application that received the request."""
+    """Return the services of the application that received the request."""
     services: Services = request.app.state.services
     return services
 
 
-# Coroutines, although they never wait: FastAPI runs plain functions in a thread, which costs more than they do.
+# Coroutines, although they never wait: FastAPI would run plain functions in a thread, which costs more.
 async def _services(request: Request) -> Services:
     return services_of(request)
 
@@ -58,7 +58,7 @@ async def _job_id(
     try:
         return UUID(job)
     except ValueError:
-        raise JobUnknown(f"There is no job {shortened(job)}") from None
+        raise JobUnknown(f"There is no job {shortened(job)}. GET /v1/jobs lists all jobs.") from None
 
 
 ServicesOf = Annotated[Services, Depends(_services)]

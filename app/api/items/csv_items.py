@@ -1,4 +1,4 @@
-"""Items from CSV: the columns that items have, and all others as fields of the payload."""
+"""Items from CSV: known columns become fields of the item, all others fields of its payload."""
 
 import csv
 from collections import Counter
@@ -13,11 +13,11 @@ from app.errors import shortened
 _FIELDS = ("key", "payload", "cost", "gold", "prior", "features")
 _SHARE = "prior."
 _MOST_NAMED = 20
-csv.field_size_limit(2**31 - 1)  # `_Lines` limits the length of a row, by its bytes
+csv.field_size_limit(2**31 - 1)  # `_Lines` limits the bytes of a row instead
 
 
 def csv_items(file: BinaryIO, most: int) -> Iterator[ParsedItem]:
-    """A row per item under a row of column names; an empty cell leaves its field out."""
+    """Read one item per row, below a header row; an empty cell means that its field is left out."""
     lines = _Lines(file, most)
     rows = _rows(lines)
     _, header = next(rows, (1, []))
@@ -27,7 +27,7 @@ def csv_items(file: BinaryIO, most: int) -> Iterator[ParsedItem]:
 
 
 class _Lines:
-    """Lines of text for the csv module, with a count of bytes and items, which it does not keep."""
+    """Lines of text for the csv module; also counts bytes and items, which that module does not."""
 
     def __init__(self, file: BinaryIO, most: int) -> None:
         self.lines = lines_of(file, most)
@@ -49,7 +49,7 @@ class _Lines:
 
 
 def _rows(lines: _Lines) -> Iterator[tuple[int, list[str]]]:
-    """Rows that are not empty, with the line in which each begins."""
+    """Yield rows that are not empty, each with the number of its first line."""
     reader = csv.reader(iter(lines), strict=True)
     begins = 1
     try:
@@ -62,7 +62,7 @@ def _rows(lines: _Lines) -> Iterator[tuple[int, list[str]]]:
 
 
 class _Table:
-    """The columns that the first row names."""
+    """The columns from the header row."""
 
     def __init__(self, header: Sequence[str]) -> None:
         names = [name.strip() for name in header]
@@ -73,7 +73,7 @@ class _Table:
 
     def item(self, row: Sequence[str], line: int, lines: _Lines) -> ParsedItem:
         if len(row) > len(self.put):
-            message = f"Line {line}: {len(row)} cells, but only {len(self.put)} columns have a name"
+            message = f"Line {line}: The row has {len(row)} cells, but the header has {len(self.put)} columns"
             raise bad_body(message, f"#/{lines.position}")
         fields: dict[str, Any] = {}
         for put, cell in zip(self.put, row, strict=False):
@@ -92,23 +92,23 @@ def _refuse_bad_names(names: Sequence[str]) -> None:
         if not name:
             raise bad_body("Line 1: Every column must have a name")
         if times > 1:
-            raise bad_body(f"Line 1: The column {shortened(name)} is there {times} times")
+            raise bad_body(f"Line 1: The column {shortened(name)} occurs {times} times")
     if "payload" in names and others:
-        raise bad_body(f"Line 1: With a column 'payload' there can be no column {shortened(others[0])}, a field of it")
+        raise bad_body(f"Line 1: Use a column 'payload', or columns such as {shortened(others[0])}, but not both")
     if "prior" in names and any(name.startswith(_SHARE) for name in names):
-        raise bad_body("Line 1: Give 'prior' in one column, or in one per label, not in both ways")
+        raise bad_body("Line 1: Give 'prior' in one column or in one column per label, not in both")
 
 
 def _found(names: Sequence[str]) -> str:
-    """The columns that there are, for the message."""
+    """Describe the columns that were found, for the message."""
     if len(names) == 1 and (sign := next((sign for sign in ";\t|" if sign in names[0]), None)):
         return f"the columns must be separated by commas, not by {'tabs' if sign == chr(9) else repr(sign)}"
     listed = ", ".join(shortened(name) for name in names[:_MOST_NAMED])
-    return f"found are {listed}; rename the one that names the item" if names else "the first line is empty"
+    return f"the columns are {listed}; rename the one with the item's name" if names else "the first line is empty"
 
 
 def _putter(name: str) -> Callable[[dict[str, Any], str], None]:
-    """A function that puts a cell of this column into an item."""
+    """Return a function that puts a cell of this column into an item."""
     if name in {"payload", "prior", "features"}:
         return lambda fields, cell: fields.update({name: _json(cell)})
     if name in _FIELDS:
@@ -118,7 +118,7 @@ def _putter(name: str) -> Callable[[dict[str, Any], str], None]:
 
 
 def _json(cell: str) -> Any:  # noqa: ANN401  whatever was sent
-    """The cell as JSON, or as a string if it is not JSON."""
+    """Parse the cell as JSON; text that is not JSON is a string."""
     try:
         return from_json(cell, allow_inf_nan=False)
     except ValueError:

@@ -1,4 +1,4 @@
-"""Items from JSON, one at a time: a large array, or a line for each."""
+"""Items from JSON, one at a time: from one large array, or from one object per line."""
 
 import re
 from collections.abc import Iterator
@@ -9,12 +9,12 @@ from app.api.items.parsed_items import BYTE_ORDER_MARK, ParsedItem, bad_body, li
 _READ_BYTES = 256 * 1024
 _SPACE = b" \t\r\n"
 _NOT_SPACE = re.compile(rb"[^ \t\r\n]")
-# Up to the next bracket outside a string; possessive, so that no text makes the search go back.
+# Matches up to the next bracket outside a string. Possessive quantifiers prevent backtracking on hostile text.
 _BRACKET = re.compile(rb'(?:[^"\[\]{}]++|"(?:[^"\\]++|\\.)*+")*+([\[\]{}])', re.DOTALL)
 
 
 def line_items(file: BinaryIO, most: int) -> Iterator[ParsedItem]:
-    """One JSON object per line; blank lines are skipped."""
+    """Read one JSON object per line; blank lines are skipped."""
     position = 0
     for number, line in enumerate(lines_of(file, most), start=1):
         if len(line) > most:
@@ -29,14 +29,14 @@ def line_items(file: BinaryIO, most: int) -> Iterator[ParsedItem]:
 
 
 def json_items(file: BinaryIO, most: int) -> Iterator[ParsedItem]:
-    """The objects of one JSON array.
+    """Read the objects of one JSON array.
 
-    Only the end of each object is found here, by counting brackets; then it is parsed by itself. The streaming parser
-    that is available changes broken characters, refuses long numbers and crashes on deeply nested ones.
+    Counting brackets finds the end of each object, which is then parsed separately. The available streaming parser
+    changes broken characters, refuses long numbers and crashes on deeply nested objects.
     """
     text = _Text(file, most)
     if text.next_sign() != b"[":
-        raise bad_body("The body must be a JSON array of items")
+        raise bad_body("Must be a JSON array of items")
     separator = b"," if text.peek() != b"]" else text.next_sign()
     while separator == b",":
         yield text.item()
@@ -58,7 +58,7 @@ def _not_an_item(sign: bytes, position: int) -> tuple[str, str]:
 
 
 class _Text:
-    """A window on the file that moves forward as items are taken from it."""
+    """A buffer on the file that moves forward as items are read from it."""
 
     def __init__(self, file: BinaryIO, most: int) -> None:
         self.file = file
@@ -68,7 +68,7 @@ class _Text:
         self.position = 0  # items taken
 
     def peek(self) -> bytes:
-        """The next character that is not space; nothing at the end."""
+        """Return the next character that is not space, without consuming it; empty at the end."""
         while not (found := _NOT_SPACE.search(self.window, self.at)):
             self.at = len(self.window)
             if not self._more():
@@ -77,16 +77,16 @@ class _Text:
         return found.group()
 
     def next_sign(self) -> bytes:
-        """The next character that is not space, which is then behind us."""
+        """Consume and return the next character that is not space."""
         sign = self.peek()
         self.at += len(sign)
         return sign
 
     def item(self) -> ParsedItem:
-        """The next object."""
+        """Consume and return the next object."""
         if (sign := self.peek()) != b"{":
             raise bad_body(*_not_an_item(sign, self.position))
-        depth, seen = 0, 0  # seen: bytes from the item's beginning on
+        depth, seen = 0, 0  # seen: bytes since the item's beginning
         while depth or not seen:
             bracket = _BRACKET.match(self.window, self.at + seen)
             if bracket is None:
@@ -108,7 +108,7 @@ class _Text:
             raise bad_body(f"The body is not JSON: it ends within item {self.position + 1}")
 
     def _more(self) -> bool:
-        """Read more, twice as much when an item is long, so that a long string is not searched too often."""
+        """Read more of the file; twice as much each time, so that a long item is not searched too often."""
         rest = self.window[self.at :]
         read = self.file.read(max(_READ_BYTES, len(rest)))
         self.window, self.at = rest + read, 0

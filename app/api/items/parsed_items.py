@@ -1,4 +1,4 @@
-"""What the readers of the three formats share: an item before it is checked, and how its errors are named."""
+"""Shared by the readers of the three formats: items before validation, and their error messages."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
@@ -22,7 +22,7 @@ _ITEM = TypeAdapter(ItemIn)
 
 
 class ParsedItem(NamedTuple):
-    """An item before it is checked: JSON text, or fields from the cells of a CSV row."""
+    """An item before validation: JSON text, or fields from the cells of a CSV row."""
 
     source: bytes | Mapping[str, Any]
     size: int  # bytes
@@ -30,14 +30,14 @@ class ParsedItem(NamedTuple):
     columns: frozenset[str] = frozenset()
 
     def place(self, column: str | None = None) -> str:
-        """How a message about this item begins."""
+        """Return the beginning of a message about this item: its line, and its column if known."""
         if self.line is None:
             return ""
         return f"Line {self.line}: " if column is None else f"Line {self.line}, column {column!r}: "
 
 
 def drafts_of(found: Iterable[ParsedItem]) -> Iterator[list[ItemDraft]]:
-    """The items, checked, in chunks that fit into memory; the first chunk with errors is refused."""
+    """Validate items in chunks that fit into memory; raises at the first chunk with errors."""
     position = 0
     for chunk in _chunks(found):
         yield _checked(chunk, position)
@@ -52,12 +52,12 @@ def bad_body(message: str, pointer: str = "#") -> InvalidInput:
 
 def too_long(position: int, most: int) -> TooLarge:
     return TooLarge(
-        f"Item {position + 1} has more than {most:,} bytes. Send a link in its payload instead of the content"
+        f"Item {position + 1} has more than {most:,} bytes. Put a link into its payload instead of the content."
     )
 
 
 def lines_of(file: BinaryIO, most: int) -> Iterator[bytes]:
-    """Lines with their ends; a line longer than `most` comes in pieces, so the caller must check the length."""
+    """Yield lines with their line ends; a line longer than `most` comes in pieces, so the caller must check lengths."""
     first = file.readline(most + 1).removeprefix(BYTE_ORDER_MARK)
     if first:
         yield first
@@ -104,7 +104,7 @@ def _validated(found: ParsedItem, position: int) -> ItemIn:
 
 
 def _refuse_bad_shape(source: bytes | Mapping[str, Any], pointer: str) -> None:
-    """A large item may have a large payload, but not a million other fields, each of which would be an error."""
+    """Refuse an item with too many unknown fields, each of which would be an error; a payload may be large."""
     with suppress(ValueError):  # JSON that cannot be read is refused later
         fields = from_json(source) if isinstance(source, bytes) else source
         refuse_bad_shape({name: one for name, one in fields.items() if name != "payload"}, pointer)

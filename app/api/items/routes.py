@@ -48,11 +48,11 @@ _BODY = {
             },
         },
         "application/x-ndjson": {
-            "schema": {"type": "string", "description": "An item per line, as in the JSON array"},
+            "schema": {"type": "string", "description": "One JSON object per line, as in the JSON array"},
             "example": "".join(json.dumps(row) + "\n" for row in _ROWS),
         },
         "text/csv": {
-            "schema": {"type": "string", "description": "An item per row, under a row of column names"},
+            "schema": {"type": "string", "description": "One item per row, below a header row"},
             "example": "key,url\ni1,https://example.org/1.jpg\ni2,https://example.org/2.jpg\n",
         },
     },
@@ -79,15 +79,15 @@ _BODY = {
     openapi_extra={"requestBody": _BODY},
 )
 async def add_items(services: ServicesOf, job_id: JobId, request: Request, key: IdempotencyKey = None) -> Response:
-    """Say what is to be labeled. More items can be added at any time.
+    """Add the items that need labels. You can add more at any time.
 
     All or nothing: if one item is wrong, none is added. Sending the same items again changes nothing, so a request
     whose response was lost can be repeated.
 
-    The body is a JSON array, NDJSON (an object per line) or CSV, of any number of items. CSV begins with the names of
-    its columns: `key`, and any of `payload` (JSON; other text is taken as a string), `cost`, `gold`, `features` (a JSON
+    The body is a JSON array, NDJSON (an object per line) or CSV, of any number of items. The first row of CSV has the
+    column names: `key`, and any of `payload` (JSON; other text is a string), `cost`, `gold`, `features` (a JSON
     array) and `prior` (a JSON object) or `prior.cat`, one column per label. Every other column becomes a field of the
-    payload. An empty cell leaves its field out.
+    payload. An empty cell means that the field is left out.
     """
     reader, slots = reader_for(request), services.import_slots
     async with (
@@ -129,7 +129,7 @@ async def get_item(
     job_id: JobId,
     key: Annotated[str, Path(description="The item's key", json_schema_extra={"example": "i1"})],
 ) -> ItemHistory:
-    """Look here to understand a verdict: every answer and what it led to, how likely each label is, and why."""
+    """Understand a verdict: every answer and its effect, how likely each label is, and the reason."""
     story = await read_item(services.database, job_id, key)
     labels = story.job.policy.labels
     return ItemHistory(

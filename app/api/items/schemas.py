@@ -20,9 +20,9 @@ _SUSPICIOUS = re.compile(rb"NaN|Infinity|\\u0000")
 
 
 def _storable(value: JsonValue) -> JsonValue:
-    """Refuse what some JSON parsers accept but Postgres cannot store: NaN, and the characters NUL and half a pair."""
+    """Refuse values that JSON parsers accept but Postgres cannot store: NaN, NUL and half surrogate pairs."""
     with suppress(ValueError):
-        if not _SUSPICIOUS.search(to_json(value)):  # ten times as fast as the check below; there may be a million items
+        if not _SUSPICIOUS.search(to_json(value)):  # ten times faster than the checks below: items come in millions
             return value
     try:
         text = json.dumps(value, allow_nan=False, ensure_ascii=False)
@@ -35,9 +35,9 @@ def _storable(value: JsonValue) -> JsonValue:
 
 
 def _reachable(key: str) -> str:
-    """A key is part of an address, where `.` and `..` mean something else."""
+    """Refuse keys that have another meaning in a URL: `.` and `..`."""
     if key in {".", ".."}:
-        raise PydanticCustomError("unreachable_key", "Must not be `.` or `..`: no address could name the item")
+        raise PydanticCustomError("unreachable_key", "Must not be `.` or `..`: the key is part of the item's URL")
     return key
 
 
@@ -46,12 +46,12 @@ ItemKey = Annotated[Key, AfterValidator(_reachable)]
 
 
 class ItemIn(RequestBody):
-    """An item to be labeled."""
+    """An item that needs a label."""
 
     key: Annotated[ItemKey, Field(description="Your own name for the item, unique within the job")]
     payload: Annotated[Payload, Field(description="What the worker needs to see; returned as it was sent")] = None
     cost: Annotated[CostIn, Field(description="What one answer costs")] = Decimal(1)
-    gold: Annotated[str | None, Field(description="The right label, where it is known")] = None
+    gold: Annotated[str | None, Field(description="The right label, if it is known")] = None
     prior: Annotated[
         dict[str, Annotated[float, Field(ge=0, le=1)]] | None,
         Field(description="What a model believes beforehand: a probability per label"),
@@ -70,7 +70,7 @@ class ItemsAdded(BaseModel):
 
 
 class ItemAnswerOut(BaseModel):
-    """An answer on an item, and what it led to."""
+    """An answer on an item, and the verdict after it."""
 
     worker: Annotated[str | None, Field(description="Who answered; null if the worker has no name")]
     label: Annotated[str, Field(description="The label that the worker gave")]

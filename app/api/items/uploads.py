@@ -1,4 +1,4 @@
-"""Receive a body of items: store it as it arrives, then read it in the format that its header names."""
+"""Receive a body of items: store it as it arrives, then read it in the format of its content type."""
 
 import tempfile
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
@@ -32,7 +32,7 @@ _DOCUMENTED = ("application/json", "application/x-ndjson", "text/csv")
 
 
 class Spool:
-    """A body that is stored while it arrives: in memory while it is small, else on disk."""
+    """A body that is stored as it arrives: in memory if it is small, otherwise on disk."""
 
     def __init__(self, digest: RequestDigest, most_item_bytes: int) -> None:
         self.file = tempfile.SpooledTemporaryFile(max_size=_IN_MEMORY_BYTES)  # noqa: SIM115  closed by `spooled`
@@ -45,7 +45,7 @@ class Spool:
         return self.size > _IN_MEMORY_BYTES
 
     async def fill(self, pieces: AsyncIterator[bytes]) -> None:
-        """Collect small pieces until they are worth a thread: the disk may be slow."""
+        """Write the pieces in a thread, because the disk may be slow; small pieces are collected first."""
         waiting: list[bytes] = []
         gathered = 0
         async for piece in pieces:
@@ -72,7 +72,7 @@ def reader_for(request: Request) -> Reader:
     reader = _READERS.get(named.partition(";")[0].strip().lower())
     if reader is None:
         raise UnsupportedMediaType(
-            f"Items cannot be read from {shortened(named)}",
+            f"Items cannot be read as {shortened(named)}. Send one of the supported content types.",
             errors=(FieldError("Content-Type", f"Must be {_DOCUMENTED[0]}, {_DOCUMENTED[1]} or {_DOCUMENTED[2]}"),),
         )
     return reader
@@ -80,12 +80,12 @@ def reader_for(request: Request) -> Reader:
 
 @asynccontextmanager
 async def spooled(request: Request, most_item_bytes: int) -> AsyncIterator[Spool]:
-    """The whole body, received before any lock is taken, so that a slow sender keeps no other request waiting."""
+    """Receive the whole body before any lock is taken, so that other requests do not wait for a slow sender."""
     spool = Spool(RequestDigest(request), most_item_bytes)
     try:
         await spool.fill(request.stream())
         yield spool
     except ClientDisconnect as error:
-        raise bad_body("The connection ended before the whole body was sent") from error
+        raise bad_body("The connection ended before the whole body was sent. Send the request again") from error
     finally:
         spool.file.close()

@@ -29,7 +29,7 @@ from app.use_cases.kept_replies import reply_once
 
 router = APIRouter(prefix="/v1/jobs", tags=["jobs"], route_class=ServiceRoute)
 
-_LOCATION = {"Location": {"description": "The job's address", "schema": {"type": "string"}, "required": True}}
+_LOCATION = {"Location": {"description": "The job's URL", "schema": {"type": "string"}, "required": True}}
 
 
 @router.post(
@@ -40,12 +40,12 @@ _LOCATION = {"Location": {"description": "The job's address", "schema": {"type":
     responses={201: {"headers": _LOCATION | REPLAYED}, **documented(IdempotencyConflict, InvalidInput, body=True)},
 )
 async def create_job(services: ServicesOf, body: JobIn, request: Request, key: IdempotencyKey = None) -> Response:
-    """Start here: say which labels there are, what all answers may cost, and when an answer is good enough.
+    """Start here: give the labels, the budget for all answers, and when an answer is good enough.
 
     Only `labels` and `budget` are required; the defaults are the best policy that we know. The `offer` of a plan under
-    `/v1/plans` can be sent as `plan`: it may give the budget and more, and the job's status then says whether its
+    `/v1/plans` can be sent as `plan`: it fills in the budget and other fields, and the job then shows whether the
     promise is kept. Money is exact: send amounts as strings, or as numbers with up to six decimals. The `Location`
-    header of the response is the job's address. With an `Idempotency-Key` the request can be sent again without
+    header of the response is the job's URL. With an `Idempotency-Key` the request can be sent again without
     creating a second job.
     """
     now = services.clock()
@@ -72,7 +72,7 @@ async def _created(connection: AsyncConnection, body: JobIn, now: datetime) -> R
 
 @router.get("", summary="List jobs", responses=documented(InvalidInput))
 async def list_jobs(services: ServicesOf, cursor: Cursor = None, limit: Limit = 100) -> JobsOut:
-    """Find a job again. The newest comes first; each has the same fields as at its own address."""
+    """List all jobs, the newest first, each with the same fields as `GET /v1/jobs/{job}`."""
     page = await manage_jobs.list_jobs(services.database, after=after_job(cursor), most=limit)
     following = None if page.next_after is None else cursor_of(page.next_after[0].isoformat(), page.next_after[1])
     return JobsOut(jobs=[job_out(job) for job in page.jobs], next_cursor=following)
@@ -80,9 +80,9 @@ async def list_jobs(services: ServicesOf, cursor: Cursor = None, limit: Limit = 
 
 @router.get("/{job}", summary="Get a job", responses=documented(JobUnknown, InvalidInput))
 async def get_job(services: ServicesOf, job_id: JobId) -> JobOut:
-    """Use it to watch a job: what is spent and reserved, how many items are done, how complete the others are.
+    """Watch a job: what is spent and reserved, how many items are done, how complete the others are.
 
-    `spent + reserved` never exceeds `budget`. It takes the same time for ten items and for ten million.
+    `spent + reserved` never exceeds `budget`. The request takes as long for ten items as for ten million.
     """
     return job_out(await read_job(services.database, job_id))
 
@@ -93,7 +93,7 @@ async def get_job(services: ServicesOf, job_id: JobId) -> JobOut:
     responses=documented(JobUnknown, BudgetBelowCommitted, InvalidInput, body=True),
 )
 async def change_job(services: ServicesOf, job_id: JobId, body: JobChanges, request: Request) -> JobOut:
-    """Rename a job, change its budget, how long assignments last, or its requirement. What you leave out stays.
+    """Change the name, the budget, the lease or the requirement of a job. Fields that you leave out stay unchanged.
 
     After a new `requirement`, every item is judged again by the answers that it has: open items that are now good
     enough are resolved, and resolved or given-up items that are no longer good enough reopen. Live assignments stay
@@ -102,7 +102,7 @@ async def change_job(services: ServicesOf, job_id: JobId, body: JobChanges, requ
     async with services.job_locks.of(job_id):
         take_your_time(request)
         changed = await changing.change_job(services.database, job_id, _changes(body), services.clock)
-    services.runner.begin(job_id)  # items that are now resolved may show that a worker guesses
+    services.runner.begin(job_id)  # items that are now resolved may reveal spammers
     return job_out(changed)
 
 
@@ -129,7 +129,7 @@ async def delete_job(services: ServicesOf, job_id: JobId, request: Request) -> N
 
 
 def _changes(body: JobChanges) -> changing.Changes:
-    """The fields that were sent, and no others."""
+    """Return only the fields that were sent."""
     sent: dict[str, Any] = {name: getattr(body, name) for name in body.model_fields_set}
     if "lease_seconds" in sent:
         sent["lease_duration"] = timedelta(seconds=sent.pop("lease_seconds"))
@@ -147,13 +147,13 @@ def _worker_model_in_force(job: Job) -> WorkerModelInForce:
             heldout_answers=choice["answers"],
         )
     only = len(stages) == 1
-    message = "The model that the job was given" if only else "The simplest model: no answers were compared yet"
+    message = "The worker model of the job" if only else "The simplest model: no refit has compared the models yet"
     reason = ReasonOut(code="first", message=message)
     return WorkerModelInForce(kind=stages[job.stage], reason=reason, heldout_log_likelihood={}, heldout_answers=0)
 
 
 def job_out(job: Job) -> JobOut:
-    """A job as a response. Nothing is validated: what is stored was validated before."""
+    """Build the response for a job without validation: the stored job was validated before."""
     return JobOut.model_construct(
         **{name: getattr(job.policy, name) for name in JobPolicy.model_fields},
         id=str(job.job_id),

@@ -20,19 +20,17 @@ _LONGEST_LEASE = 30 * 24 * 3600
 
 
 def _all_required(schema: dict[str, Any]) -> None:
-    """A response has all of its fields, although a request may leave some of them out."""
+    """Mark all fields as required: a response has all of them, although a request may leave some out."""
     schema["required"] = list(schema["properties"])
 
 
 class JobIn(JobPolicy):
-    """What is to be labeled, what it may cost, and how sure the answers must be. Only two fields are required."""
+    """The labels, the budget, and how sure the results must be. Only `labels` and `budget` are required."""
 
     name: Annotated[Key | None, Field(description="A name for people; need not be unique")] = None
     budget: Annotated[
         AmountIn | None,
-        Field(
-            description="What all answers together may cost; null: unlimited. It may be left out only if `plan` has one"
-        ),
+        Field(description="What all answers together may cost; null: unlimited. Required unless `plan` has a budget"),
     ]
     lease_seconds: Annotated[
         int,
@@ -56,7 +54,7 @@ class JobIn(JobPolicy):
     @model_validator(mode="before")
     @classmethod
     def _filled_in_by_its_plan(cls, body: Any) -> Any:  # noqa: ANN401  whatever was sent
-        """Add what the plan says and the job does not; errors in the plan are reported as such."""
+        """Fill in fields from the plan that the job leaves out; errors in the plan are reported under `plan`."""
         if not isinstance(body, dict) or not isinstance(body.get("plan"), dict):
             return body
         try:
@@ -66,16 +64,16 @@ class JobIn(JobPolicy):
         return plan.settled() | body
 
     def policy(self) -> JobPolicy:
-        """The part that decides; it was validated with the rest."""
+        """Return the policy part of the job, which is already validated."""
         return JobPolicy.model_construct(**{name: getattr(self, name) for name in JobPolicy.model_fields})
 
 
 def _without_default(schema: dict[str, Any]) -> None:
-    schema.pop("default", None)  # what is left out stays as it is
+    schema.pop("default", None)  # a field that is left out stays unchanged
 
 
 class JobChanges(RequestBody):
-    """What may be changed of a job. What is left out stays as it is."""
+    """The fields of a job that can change. A field that is left out stays unchanged."""
 
     model_config = ConfigDict(json_schema_extra={"minProperties": 1})
 
@@ -86,14 +84,14 @@ class JobChanges(RequestBody):
         AmountIn | None,
         Field(description="At least what is spent and reserved; null: unlimited", json_schema_extra=_without_default),
     ] = None
-    # These two are never null. Their default is never read: only fields that were sent are.
+    # These two are never null. Their defaults are never used: only fields that were sent are read.
     lease_seconds: Annotated[
         int,
         Field(
             default=None,
             ge=1,
             le=_LONGEST_LEASE,
-            description="How long assignments last that are made from now on",
+            description="How long new assignments last",
             json_schema_extra=_without_default,
         ),
     ]
@@ -110,7 +108,7 @@ class JobChanges(RequestBody):
     @classmethod
     def _is_something(cls, value: Any) -> Any:  # noqa: ANN401  whatever was sent
         if value is None:
-            raise PydanticCustomError("null", "Must not be null; leave it out to keep it as it is")
+            raise PydanticCustomError("null", "Must not be null; leave the field out to keep its value")
         return value
 
     @model_validator(mode="after")
@@ -131,7 +129,7 @@ class ItemCounts(BaseModel):
 
 
 class WorkerModelInForce(BaseModel):
-    """Which worker model decides at present, and why."""
+    """The worker model in use, and why."""
 
     kind: Annotated[
         str, Field(description="Under `auto` one of one-coin, two-coin, confusion and copied (some workers copy)")
@@ -149,16 +147,16 @@ class JobNames(BaseModel):
     name: Annotated[str | None, Field(description="A name for people")]
 
 
-class JobOut(JobPolicy, JobNames):  # in this order, so that the names come first in the response
+class JobOut(JobPolicy, JobNames):  # this order puts id and name first in the response
     """A job: its configuration, its money and its progress."""
 
-    # Always made by `model_construct`: a stored configuration was valid when it was stored, and stays what it is.
+    # Always created with `model_construct`: a stored configuration was validated when it was stored.
     model_config = ConfigDict(json_schema_extra=_all_required)
 
     budget: Annotated[AmountOut | None, Field(description="What all answers together may cost; null: unlimited")]
     lease_seconds: Annotated[int, Field(description="How long a worker may hold an item before others get it")]
-    reputation: Annotated[UUID | None, Field(description="The job from which workers brought their skill")]
-    worker_model_in_force: Annotated[WorkerModelInForce, Field(description="Which worker model decides at present")]
+    reputation: Annotated[UUID | None, Field(description="The job from which skills were copied")]
+    worker_model_in_force: Annotated[WorkerModelInForce, Field(description="The worker model in use, and why")]
     next_refit_at: Annotated[
         int | None, Field(description="The number of answers at which the next refit starts; null: only on request")
     ]
@@ -170,12 +168,12 @@ class JobOut(JobPolicy, JobNames):  # in this order, so that the names come firs
     answers: Annotated[int, Field(description="How many answers the job has")]
     items: Annotated[ItemCounts, Field(description="How many items are in which state")]
     completeness: Annotated[Share, Field(description="Mean expected completeness of the items")]
-    plan: Annotated[JobPlanOut | None, Field(description="The plan that the job was made from, and whether it is kept")]
+    plan: Annotated[JobPlanOut | None, Field(description="The job's plan, and whether its promise is kept")]
     forecast: Annotated[
         JobForecastOut | None,
         Field(
-            description="How the job will probably end. Made automatically from 20 answers on, again whenever the "
-            "answers have grown by half, and by POST /v1/jobs/{job}/forecast; null: not yet"
+            description="How the job will probably end. Created automatically after 20 answers, again whenever the "
+            "number of answers has grown by half, and by POST /v1/jobs/{job}/forecast; null: not yet"
         ),
     ]
 

@@ -32,9 +32,9 @@ _LOCATION = {"Location": {"description": "Where to watch it", "schema": {"type":
 async def refit_job(services: ServicesOf, job_id: JobId, response: Response) -> OperationOut:
     """Fit all answers of the job at once: every worker's skill, and every item's belief, priority and verdict.
 
-    It also happens automatically as answers arrive (`refit` of the job says how often). Other requests do not wait for
-    it, and answers that arrive meanwhile are kept. The response says where to watch it. If a refit is waiting already,
-    no second one is added.
+    A refit also starts automatically as answers arrive (`refit` of the job says how often). Other requests do not wait
+    for it, and answers that arrive meanwhile are included. The `Location` header says where to watch it. If a refit is
+    already waiting, you get that one.
     """
     async with services.job_locks.of(job_id):
         requested = await request_refit(services.database, job_id, services.clock())
@@ -49,12 +49,12 @@ async def refit_job(services: ServicesOf, job_id: JobId, response: Response) -> 
     responses={202: {"headers": _LOCATION}, **documented(JobUnknown, InvalidInput)},
 )
 async def forecast_job(services: ServicesOf, job_id: JobId, response: Response) -> OperationOut:
-    """Simulate the rest of the job with what its answers have shown: resolved items, accuracy and cost at the end.
+    """Simulate the rest of the job from its answers so far: resolved items, accuracy and cost at the end.
 
     Each number has an interval that contains the outcome in nine of ten cases, and `outcome.curve` has the same for
-    other budgets. The job keeps the latest forecast as `forecast`. One is also made automatically from 20 answers on,
-    and again whenever the answers have grown by half. Other requests do not wait for it; the response says where to
-    watch it.
+    other budgets. The job keeps the latest forecast as `forecast`. A forecast is also made automatically after 20
+    answers, and again whenever the number of answers has grown by half. Other requests do not wait for it; the
+    `Location` header says where to watch it.
     """
     async with services.job_locks.of(job_id):
         requested = await request_forecast(services.database, job_id, services.clock())
@@ -69,13 +69,13 @@ async def forecast_job(services: ServicesOf, job_id: JobId, response: Response) 
     responses={202: {"headers": _LOCATION}, **documented(JobUnknown, NothingToReplay, InvalidInput, body=True)},
 )
 async def replay_job(services: ServicesOf, job_id: JobId, body: ReplayIn, response: Response) -> OperationOut:
-    """See what another policy would have cost: the recorded answers are asked for again, one by one.
+    """See what another policy would have cost: it buys the recorded answers again, one by one.
 
     Once the operation is done, `replays` in its outcome has a row for each policy and budget, like `suffice replay`:
     answers bought, accuracy with its standard deviation between seeds, resolved items and how many of those are right.
-    Labels are compared with gold or, where there is none, with what all answers together say by the job's aggregation:
-    a policy that knows after few answers what all of them say would have cost less. Every answer counts 1, whatever it
-    cost. Only `job`, `requallo` and `dispatch` stop asking about items. Nothing of the job changes.
+    Labels are compared with gold or, for items without gold, with the label that the job's aggregation gives for all
+    answers: a policy that finds this label with few answers would have cost less. Every answer costs 1 here. Only
+    `job`, `requallo` and `dispatch` close items early. The job itself does not change.
     """
     wanted = ReplayRequest(body.policies, body.labels_per_item, body.workers, body.order, body.seeds)
     async with services.job_locks.of(job_id):

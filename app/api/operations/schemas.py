@@ -15,14 +15,14 @@ from app.use_cases.operations.replay import OWN_POLICY
 
 
 class OperationOut(BaseModel):
-    """Long work on a job, and how far it is."""
+    """Long work on a job, and its progress."""
 
     id: Annotated[str, Field(description="The operation's id")]
     kind: Annotated[str, Field(description="`refit`, `forecast` or `replay`")]
     state: Annotated[OperationState, Field(description="Ask again until it is `done` or `failed`")]
     progress: Annotated[Share, Field(description="How much of the work is done")]
     outcome: Annotated[
-        dict[str, Any] | None, Field(description="The result, once the operation is done; why, if it has failed")
+        dict[str, Any] | None, Field(description="The result if the operation is done; the reason if it has failed")
     ]
     created_at: Annotated[datetime, Field(description="When it was requested")]
     finished_at: Annotated[datetime | None, Field(description="When it ended; null until then")]
@@ -45,12 +45,12 @@ def _known_policy(name: str) -> str:
         raise PydanticCustomError("policy_unknown", "{message}", {"message": message}) from error
     except ValidationError as error:
         wrong: Any = {"name": name, "message": error.errors()[0]["msg"]}
-        raise PydanticCustomError("policy_unknown", "{name} is not possible: {message}", wrong) from error
+        raise PydanticCustomError("policy_unknown", "{name} cannot be replayed: {message}", wrong) from error
     return name
 
 
 class ReplayIn(RequestBody):
-    """Which policies are to be run on the answers that the job has."""
+    """The policies to run on the job's answers, and how."""
 
     policies: Annotated[
         tuple[Annotated[str, Field(max_length=64), AfterValidator(_known_policy)], ...],

@@ -11,7 +11,7 @@ from app.api.http.common_schemas import AmountOut, Number, Share, money
 from app.domain.job import Job
 from app.simulation.job_forecast import JobOutcome
 
-_CENTS = 2  # decimals of an amount that is only expected
+_CENTS = 2  # decimals of an expected amount
 
 
 class RangeOut(BaseModel):
@@ -31,17 +31,17 @@ class CostRangeOut(BaseModel):
 
 
 class OutlookOut(BaseModel):
-    """How a job ends that may spend up to `budget`."""
+    """How the job ends if it may spend up to `budget`."""
 
     budget: Annotated[AmountOut | None, Field(description="What all answers together may cost; null: unlimited")]
     resolved: Annotated[RangeOut, Field(description="Items that get a label")]
     given_up: Annotated[RangeOut, Field(description="Items that are given up")]
     open: Annotated[RangeOut, Field(description="Items that stay open because the money or the workers run out")]
     answers: Annotated[RangeOut, Field(description="Answers that are paid for")]
-    cost: Annotated[CostRangeOut, Field(description="What they cost")]
+    cost: Annotated[CostRangeOut, Field(description="What these answers cost")]
     accuracy: Annotated[
         RangeOut | None,
-        Field(description="The share of resolved items whose label is right; null: perhaps none is resolved"),
+        Field(description="The share of resolved items whose label is right; null if possibly none is resolved"),
     ]
 
 
@@ -73,7 +73,7 @@ def outlook_out(outcome: JobOutcome) -> OutlookOut:
 
 
 def job_forecast_out(job: Job) -> JobForecastOut | None:
-    """The latest forecast of a job, as it is stored."""
+    """Convert the stored latest forecast of a job."""
     found = job.forecast
     if found is None:
         return None
@@ -83,7 +83,7 @@ def job_forecast_out(job: Job) -> JobForecastOut | None:
 
 
 def forecast_outcome(found: Mapping[str, Any]) -> dict[str, Any]:
-    """The outcome of a forecast operation, with its curve."""
+    """Convert the outcome of a forecast operation, with its curve."""
     facts = {name: found[name] for name in ("made_at", "at_answers") if name in found}
     curve = [_outlook(at).model_dump(mode="json") for at in found["curve"]]
     return _outlook(found).model_dump(mode="json") | _facts(found) | facts | {"curve": curve}

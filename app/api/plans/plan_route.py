@@ -1,4 +1,4 @@
-"""Every plan in two formats: numbers for programs, a picture for people."""
+"""Every plan in two formats: JSON for programs, a chart for people."""
 
 from collections.abc import Awaitable, Callable
 from typing import Annotated, Any, TypeVar
@@ -32,10 +32,10 @@ Form = Annotated[str, Depends(_form)]
 def plan_at(
     router: APIRouter, path: str, *, summary: str, shows: type[BaseModel], errors: tuple[type[SufficeError], ...] = ()
 ) -> Callable[[Endpoint], Endpoint]:
-    """Register an endpoint at the path and at the path with .svg; `in_form` makes its response."""
+    """Register an endpoint at the path and at the path with .svg; `in_form` builds the response."""
     responses: dict[int | str, dict[str, Any]] = {
         200: {
-            "description": "The plan, or with `Accept: image/svg+xml` its picture",
+            "description": "The plan; with `Accept: image/svg+xml` a chart of it",
             "headers": VARY_DOCUMENTED,
             "content": {_SVG: {"schema": {"type": "string"}, "example": _PICTURE}},
         },
@@ -60,7 +60,7 @@ def plan_at(
 
 
 async def in_form(form: str, plan: BaseModel, paint: Drawing) -> Response:
-    """The plan as numbers, or as the picture that `paint` draws."""
+    """Respond with the plan as JSON, or with the chart that `paint` draws."""
     if form == _SVG:
         return Response(await in_plan_thread(render_chart, paint), media_type=_SVG)
     return Response(plan.model_dump_json(), media_type=_JSON)

@@ -1,4 +1,4 @@
-"""What a plan offers to make a job from, and how a job that was made from it is compared with its promise."""
+"""Offers of plans on the wire, and how a job that was created from an offer compares with its promise."""
 
 from typing import Annotated, Any, Literal
 
@@ -23,13 +23,13 @@ AnswerLimit = Annotated[int, Field(ge=1, le=10_000)]
 
 
 class SettledByPlan(BaseModel):
-    """The fields of a job that a plan may settle. What is missing, the plan leaves open."""
+    """The fields of a job that a plan may set. The plan leaves missing fields open."""
 
     requirement: Annotated[AnyRequirement | None, Field(description="When an item's answer is good enough")] = None
     allocation: Annotated[AnyAllocation | None, Field(description="Which item gets the next answer")] = None
     worker_model: Annotated[AnyWorkerModel | None, Field(description="What a worker's vote says")] = None
     aggregation: Annotated[AnyAggregation | None, Field(description="How votes become the final label")] = None
-    min_labels: Annotated[AnswerLimit | None, Field(description="Answers that every item gets at least")] = None
+    min_labels: Annotated[AnswerLimit | None, Field(description="The smallest number of answers for every item")] = None
     max_labels: Annotated[
         AnswerLimit | None, Field(description="Give an item up after this many answers; null: no limit")
     ] = None
@@ -51,7 +51,7 @@ _NULL_SAYS_SOMETHING = {"budget", "max_labels", "max_votes_per_label", "refit", 
 
 
 class PromiseIn(RequestBody):
-    """What the plan leads to expect. A job that is made from it is compared with this."""
+    """What the plan predicts. A job that is created from the plan is compared with this."""
 
     cost_per_item: Annotated[AmountIn | None, Field(description="What the job costs per item")] = None
     answers_per_item: Annotated[float | None, Field(ge=0, le=10_000, description="Answers per item")] = None
@@ -69,20 +69,20 @@ class PromiseIn(RequestBody):
 
 
 class PlanIn(RequestBody, SettledByPlan):
-    """A plan's `offer`. It fills in what the job does not say itself."""
+    """A plan's `offer`. It fills in fields that the job leaves out."""
 
     kind: Annotated[PlanKind, Field(description="Which plan made the offer")]
     budget: Annotated[AmountIn | None, Field(description="What all answers together may cost; null: unlimited")] = None
-    promise: Annotated[PromiseIn, Field(description="What the plan leads to expect")]
+    promise: Annotated[PromiseIn, Field(description="What the plan predicts")]
 
     def settled(self) -> dict[str, Any]:
-        """What it settles, by the names of a job's fields."""
+        """Return the fields that it sets, by the names of a job's fields."""
         sent = {name: getattr(self, name) for name in _SETTLED if name in self.model_fields_set}
         return {name: one for name, one in sent.items() if one is not None or name in _NULL_SAYS_SOMETHING}
 
 
 class PromiseOut(BaseModel):
-    """What the plan leads to expect."""
+    """What the plan predicts."""
 
     cost_per_item: Annotated[AmountOut | None, Field(description="What the job costs per item")] = None
     answers_per_item: Annotated[Number | None, Field(description="Answers per item")] = None
@@ -91,11 +91,11 @@ class PromiseOut(BaseModel):
 
 
 class PlanOut(SettledByPlan):
-    """An offer that a job can be made from: send it as `plan` of `POST /v1/jobs`."""
+    """An offer to create a job from: send it as `plan` of `POST /v1/jobs`."""
 
     kind: Annotated[PlanKind, Field(description="Which plan made the offer")]
     budget: Annotated[AmountOut | None, Field(description="What all answers together may cost; null: unlimited")] = None
-    promise: Annotated[PromiseOut, Field(description="What the plan leads to expect")]
+    promise: Annotated[PromiseOut, Field(description="What the plan predicts")]
 
     @model_serializer(mode="wrap")
     def _only_what_it_settles(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
@@ -104,7 +104,7 @@ class PlanOut(SettledByPlan):
 
     @classmethod
     def by_votes(cls, kind: PlanKind, promise: PromiseOut, **settled: Any) -> "PlanOut":  # noqa: ANN401  its own fields
-        """An offer of a plan that counts votes, for a job that does the same."""
+        """Create an offer for a job that counts votes, as the plan does."""
         return cls(kind=kind, worker_model=Anonymous(), aggregation=Majority(), promise=promise, **settled)
 
 
@@ -115,7 +115,7 @@ Offer = Annotated[
 
 
 def profit_offer(kind: PlanKind, strategy: ProfitStrategy | None) -> PlanOut | None:
-    """A job that asks about an item while the next answer saves more than it costs; None beyond a job's limits."""
+    """Offer a job that asks while the next answer saves more than it costs; None beyond a job's limits."""
     if strategy is None:
         return None
     promise = PromiseOut(
@@ -129,7 +129,7 @@ def profit_offer(kind: PlanKind, strategy: ProfitStrategy | None) -> PlanOut | N
 
 
 class SoFarOut(BaseModel):
-    """The job at present, in the units of a promise."""
+    """The job so far, in the units of a promise."""
 
     cost_per_item: Annotated[AmountOut | None, Field(description="Spent per item; null without items")]
     cost_per_resolved_item: Annotated[
@@ -157,14 +157,14 @@ class PlanComparison(ReasonOut):
 
 
 class JobPlanOut(PlanOut):
-    """The plan that a job was made from, and whether its promise is kept."""
+    """The plan that a job was created from, and whether its promise is kept."""
 
-    so_far: Annotated[SoFarOut, Field(description="The job at present, in the units of the promise")]
+    so_far: Annotated[SoFarOut, Field(description="The job so far, in the units of the promise")]
     compared: Annotated[PlanComparison, Field(description="Whether the promise is kept")]
 
 
 def job_plan_out(job: Job) -> JobPlanOut | None:
-    """The plan as it was sent, the job in its units, and whether the promise is kept."""
+    """Build the plan as it was sent, the job in its units, and whether the promise is kept."""
     if job.plan is None:
         return None
     found = check_plan(job)

@@ -1,4 +1,4 @@
-"""How hard the questions are for the crowd, on the wire: as a distribution, from a pilot, or from a job."""
+"""Priors on the wire (how hard the questions are): a distribution, a pilot, or a job."""
 
 from typing import Annotated, Any, Literal
 from uuid import UUID
@@ -26,7 +26,7 @@ class BetaPrior(RequestBody):
 
     kind: Annotated[Literal["beta"], Field(description="A Beta distribution")] = "beta"
     a: Annotated[Shape, Field(description="More than b; the mean accuracy is a / (a + b)")] = 6.0
-    b: Annotated[Shape, Field(description="The larger a + b, the less questions differ")] = 2.0
+    b: Annotated[Shape, Field(description="The larger a + b, the less the questions differ")] = 2.0
 
 
 class PilotAnswer(RequestBody):
@@ -38,7 +38,7 @@ class PilotAnswer(RequestBody):
 
 
 class PilotPrior(RequestBody):
-    """A small run with the same kind of questions; the right labels need not be known.
+    """A small run with the same kind of questions. The right labels need not be known.
 
     The Beta distribution that explains the votes best is used. Questions that mislead most workers look like easy ones:
     if there are many of them, the estimate is too optimistic.
@@ -62,7 +62,7 @@ class PilotPrior(RequestBody):
     @model_validator(mode="after")
     def _one_or_the_other(self) -> "PilotPrior":
         if (self.votes is None) == (self.answers is None):
-            raise PydanticCustomError("votes_or_answers", "Must have `votes` or `answers`, and not both")
+            raise PydanticCustomError("votes_or_answers", "Must have `votes` or `answers`, not both")
         return self
 
 
@@ -101,7 +101,7 @@ class PriorIn(RootModel[AnyPrior]):
         return self
 
     def source(self) -> PriorSource:
-        """What was sent, for the use case."""
+        """Convert the request for the use case."""
         given = self.root
         if isinstance(given, BetaPrior):
             return BetaSource(given.a, given.b)

@@ -1,4 +1,4 @@
-"""Results as a Parquet file, written to disk first: its index comes last, and its rows may not fit into memory."""
+"""Results as a Parquet file. It is written to disk first: the index comes last, and the rows may exceed memory."""
 
 import asyncio
 import tempfile
@@ -18,10 +18,10 @@ _TEXT, _NUMBER, _COUNT = DataType.utf8(), DataType.float64(), DataType.int64()
 
 
 async def parquet(labels: Sequence[str], pages: AsyncIterator[Results]) -> AsyncIterator[bytes]:
-    # Files without a name disappear when they are closed, also by a crash.
+    # Files without a name are deleted when they are closed, also after a crash.
     with tempfile.TemporaryFile() as spool, tempfile.TemporaryFile() as file:
-        # The writer pulls its rows, but pages come when the database has them. The rows go to disk first, so that no
-        # thread waits for a page, and many exports at once do not wait for each other's threads.
+        # The writer runs in a thread and pulls its rows. The rows go to disk first, so that no thread waits for a page
+        # from the database: otherwise many exports at once would wait for each other's threads.
         async for results in pages:
             await asyncio.to_thread(_spool, spool, labels, results)
         await asyncio.to_thread(_write, spool, file, schema_of(labels))

@@ -26,7 +26,7 @@ _COLUMNS = ("item", "worker", "label", "counts", "answered_at")
 _ROWS = "item,worker,label,counts,answered_at\r\ni1,w1,cat,true,2026-01-05T09:00:00+00:00\r\n"
 _DOCUMENTED: dict[int | str, dict[str, Any]] = {
     200: {
-        "description": "A page, or with `Accept: text/csv` all answers",
+        "description": "A page of answers; with `Accept: text/csv` all answers",
         "headers": VARY_DOCUMENTED,
         "content": {_CSV: {"schema": {"type": "string"}, "example": _ROWS}},
     },
@@ -48,9 +48,9 @@ async def list_answers(
 ) -> RecordedAnswersOut | Stream:
     """Get the answers in the order in which they were recorded, each with its item, worker and label.
 
-    `Accept: text/csv` is all answers that the job has when it begins, as a stream, whatever `cursor` and `limit` say.
-    `suffice replay --answers` reads the file as it is. There, an answer without a worker gets a worker of its own: `#`
-    and the answer's number.
+    With `Accept: text/csv` you get all answers that the job has at the start of the request, as a stream; `cursor` and
+    `limit` are ignored. `suffice replay --answers` reads this file. In it, an answer without a worker gets its own
+    worker name: `#` and the answer's number.
     """
     answers, after = await open_answers(services.database, job_id), after_number(cursor)
     if media == _CSV:
@@ -73,7 +73,7 @@ async def list_answers(
 
 async def _stream(answers: AnswerSet) -> Stream:
     pages = answers.pages()
-    first = await anext(pages)  # before the response starts, so that a failure still gets its status
+    first = await anext(pages)  # before the response starts, so that a failure gets its own status
     name = f'attachment; filename="answers-{answers.job.job_id}.csv"'
     return Stream(
         _written(answers.job.policy.labels, first, pages),

@@ -33,23 +33,23 @@ Writer: TypeAlias = Callable[[Sequence[str], AsyncIterator[Results]], AsyncItera
 
 @dataclass(frozen=True)
 class Table:
-    """A format in which the whole set is sent."""
+    """A format of the whole set."""
 
     write: Writer
     content_type: str
-    suffix: str | None = None  # of the name under which browsers save it
+    suffix: str | None = None  # of the file name for browsers
 
 
 _TABLES = {
     "application/x-ndjson": Table(ndjson, "application/x-ndjson"),
     "text/csv": Table(comma_separated, "text/csv; charset=utf-8; header=present", "csv"),
     "application/vnd.apache.parquet": Table(parquet, "application/vnd.apache.parquet", "parquet"),
-    # Other names of NDJSON; the response uses the name of the request.
+    # Other names of NDJSON; the response uses the same name as the request.
     "application/ndjson": Table(ndjson, "application/ndjson"),
     "application/jsonl": Table(ndjson, "application/jsonl"),
 }
 _OFFERED = (_JSON, *_TABLES)
-_NAMED = 4  # of them; the others are other names of NDJSON
+_NAMED = 4  # formats in messages; the rest are other names of NDJSON
 
 _LINE = (
     '{"item": "i1", "label": "cat", "confidence": 0.9558, "state": "resolved", "votes": {"cat": 3, "dog": 0}, '
@@ -61,7 +61,7 @@ _ROWS = (
 )
 _DOCUMENTED: dict[int | str, dict[str, Any]] = {
     200: {
-        "description": "A page, or with another `Accept` the whole set",
+        "description": "A page of results; with another `Accept` the whole set",
         "headers": VARY_DOCUMENTED,
         "content": {
             "application/x-ndjson": {"schema": {"type": "string"}, "example": _LINE},
@@ -74,7 +74,7 @@ _DOCUMENTED: dict[int | str, dict[str, Any]] = {
 
 
 class Stream(StreamingResponse):
-    """Closes the generator of its body, also if the client disconnects."""
+    """A response that closes the generator of its body, also if the client disconnects."""
 
     async def stream_response(self, send: Send) -> None:
         async with aclosing(cast("AsyncGenerator[bytes]", self.body_iterator)):
@@ -89,7 +89,7 @@ async def _results(
     services: ServicesOf,
     job_id: JobId,
     aggregation: Annotated[
-        AggregationKind | None, Query(description="Label by this instead of the job's own aggregation")
+        AggregationKind | None, Query(description="Use this aggregation instead of the job's own")
     ] = None,
     state: Annotated[ItemState | None, Query(description="Only items in this state")] = None,
 ) -> ResultSet:
@@ -105,16 +105,16 @@ async def list_results(
     cursor: Cursor = None,
     limit: Limit = 100,
 ) -> ResultsOut | Stream:
-    """Get the labels and how sure they are, at any time; open items come with what is known so far.
+    """Get the labels and how sure they are, at any time; open items show what is known so far.
 
     Items come in the order in which they were added. A tie has no label: it is not broken at random.
 
     `Accept` chooses the format: `application/json` is a page; `application/x-ndjson`, `text/csv` and
-    `application/vnd.apache.parquet` are the whole set as a stream: all items that the job has when it begins, after
-    `cursor` if that is given, and at most `limit` if that is given. The set is not one snapshot: an answer that arrives
-    meanwhile may show in the part that has not been read yet. If the set cannot be finished, the connection is closed
-    before the end of the body. CSV values are not escaped for spreadsheets: import them as text if they may begin with
-    `=`.
+    `application/vnd.apache.parquet` are the whole set as a stream: all items that the job has at the start of the
+    request, after `cursor` and at most `limit` if you send these. The set is not one snapshot: an answer that arrives
+    during the request may show in the part that is not yet read. If the service cannot finish the set, it closes the
+    connection before the end of the body. CSV values are not escaped for spreadsheets: import them as text if they may
+    begin with `=`.
     """
     after = after_number(cursor)
     if media == _JSON:
@@ -132,7 +132,7 @@ async def _page(results: ResultSet, after: int, most: int) -> ResultsOut:
 
 
 async def _stream(results: ResultSet, pages: AsyncIterator[Results], table: Table) -> Stream:
-    first = await anext(pages)  # before the response starts, so that a failure still gets its status
+    first = await anext(pages)  # before the response starts, so that a failure gets its own status
     name = f'attachment; filename="results-{results.job.job_id}.{table.suffix}"'
     headers = {"Content-Disposition": name} if table.suffix else None
     body = table.write(results.job.policy.labels, _with(first, pages))

@@ -1,4 +1,4 @@
-"""Results as NDJSON and CSV, written while they are read."""
+"""Results as NDJSON and CSV, written page by page."""
 
 import asyncio
 import csv
@@ -18,7 +18,7 @@ def vote_columns(labels: Sequence[str]) -> list[str]:
 
 
 def objects(labels: Sequence[str], results: Results) -> Iterator[dict[str, Any]]:
-    """Results as on the JSON page, as plain dictionaries: a million models would take longer than the database."""
+    """Build results as on the JSON page, but as dictionaries: a million models would take longer than the database."""
     for item, label, confidence, state, votes, code, message in _rows(results):
         yield {
             "item": item,
@@ -36,7 +36,7 @@ async def ndjson(labels: Sequence[str], pages: AsyncIterator[Results]) -> AsyncI
 
 
 async def comma_separated(labels: Sequence[str], pages: AsyncIterator[Results]) -> AsyncIterator[bytes]:
-    """CSV by RFC 4180. Values are not changed, even if a spreadsheet would take them for a formula."""
+    """Write CSV as in RFC 4180. Values are not changed, even if a spreadsheet would read them as formulas."""
     yield _csv([(*COLUMNS, *vote_columns(labels))])
     async for results in pages:
         yield await asyncio.to_thread(_csv_of, results)

@@ -53,7 +53,7 @@ from app.use_cases.work.record import RecordedAnswer
 router = APIRouter(prefix="/v1/jobs/{job}", tags=["work"], route_class=ServiceRoute)
 
 _JSON: Final = "application/json"
-_RETRY_AFTER = {"Retry-After": {"description": "Seconds, with `wait`", "schema": {"type": "integer", "minimum": 1}}}
+_RETRY_AFTER = {"Retry-After": {"description": "Seconds to wait", "schema": {"type": "integer", "minimum": 1}}}
 _CHANGE_REFUSALS = (JobUnknown, AssignmentUnknown, LeaseExpired, AssignmentEnded, InvalidInput)
 _ANSWER_REFUSALS = (
     JobUnknown,
@@ -72,17 +72,17 @@ _HotEndpoint = Callable[[Services, UUID, Any], Awaitable[Response]]
 
 
 def _json_response(model: BaseModel, headers: dict[str, str] | None = None) -> Response:
-    """A response from a model that is known to be valid; FastAPI would validate it again."""
+    """Serialize a model without validation; FastAPI would validate it again."""
     return Response(model.model_dump_json(), headers=headers, media_type=_JSON)
 
 
 def _hot_route(body: Any) -> type[ServiceRoute]:  # noqa: ANN401  a model, or a union of models
-    """A short cut for the two busiest endpoints: a valid request skips FastAPI's dependency solver.
+    """Create a fast path for the two busiest endpoints: a valid request skips FastAPI's dependency solver.
 
-    Solving dependencies and validating the response costs more than everything that `next` and `answers` do themselves.
-    It is for endpoints of exactly (services, job_id, body), where the body is of this type. The endpoint's signature
-    still documents the operation. Requests that are not plainly valid take the usual way through FastAPI, which makes
-    the error messages.
+    Solving dependencies and validating the response costs more time than everything else in `next` and `answers`.
+    The endpoint must have exactly the parameters (services, job_id, body), with a body of this type. The endpoint's
+    signature still documents the operation. If a request is not valid JSON of this type, FastAPI handles it as usual
+    and creates the error messages.
     """
     adapter: TypeAdapter[Any] = TypeAdapter(body)
 
@@ -112,13 +112,14 @@ def _hot_route(body: Any) -> type[ServiceRoute]:  # noqa: ANN401  a model, or a 
 async def next_assignments(
     services: ServicesOf, job_id: JobId, body: Annotated[NextIn | None, Body()] = None
 ) -> Response:
-    """Call it when a worker is ready. Each assignment reserves its money and lasts until `expires_at`.
+    """Call this when a worker is ready. Each assignment reserves its money and lasts until `expires_at`.
 
-    A worker never gets an item twice. Asking again returns what the worker holds, so a lost response does no harm.
-    With `workers` you say who is available, and the job's `worker_choice` picks whom to ask; `count` is then how many
-    assignments they should hold together. With neither, a job that chooses (`ucb`, `pair`) picks among all registered
-    workers who hold fewer than `max_assignments_per_worker`; other jobs (`pull`) give items to an unnamed worker.
-    Without assignments, `status` says what to do: `wait` for `retry_after` seconds, or `stop`; `reason` says why.
+    A worker never gets an item twice. If you ask again, you get the assignments that the worker already holds, so a
+    lost response does no harm. With `workers` you list who is available, and the job's `worker_choice` picks whom to
+    ask; `count` is then the number of assignments for all of them together. With neither `worker` nor `workers`, a job
+    that chooses (`ucb`, `pair`) picks among all registered workers who hold fewer than `max_assignments_per_worker`;
+    other jobs (`pull`) give items to an unnamed worker. If there are no assignments, `status` says what to do: `wait`
+    for `retry_after` seconds, or `stop`; `reason` says why.
     """
     asked = body or NextIn()
     workers = None if asked.workers is None else tuple(dict.fromkeys(asked.workers))
@@ -144,11 +145,11 @@ router.add_api_route(
 
 
 async def send_answers(services: ServicesOf, job_id: JobId, body: OneOrManyAnswers) -> Response:
-    """Send what a worker said, under an `assignment` from `next`, or for an `item` by a `worker`.
+    """Send a worker's answer, for an `assignment` from `next`, or for an `item` and a `worker`.
 
-    The verdict says at once what the answer means for the item. A 200 is committed. The same answer sent again gets the
-    same verdict and costs nothing; another label for the same item by the same worker is refused. With
-    `{"answers": [...]}` each answer gets a result or an error of its own, in order. A late answer is taken while the
+    The response has the verdict about the item. A response with status 200 is committed. If you send the same answer
+    again, you get the same verdict and it costs nothing; another label for the same item by the same worker is refused.
+    With `{"answers": [...]}` each answer gets its own result or error, in order. A late answer is accepted while the
     item is open and the budget covers it.
     """
     if isinstance(body, AnswerIn):
@@ -187,7 +188,7 @@ async def list_assignments(
     cursor: Cursor = None,
     limit: Limit = 100,
 ) -> AssignmentsOut:
-    """See who holds what, and how earlier assignments ended: answered, expired, released or skipped."""
+    """See who holds which item, and how earlier assignments ended: answered, expired, released or skipped."""
     page = await read_assignments(
         services.database, job_id, state=state, worker=worker, after=after_number(cursor), most=limit
     )
@@ -202,7 +203,7 @@ async def _assignment_number(
 ) -> int:
     number = number_in(assignment)
     if number is None:
-        raise AssignmentUnknown(f"The job has no assignment {shortened(assignment)}")
+        raise AssignmentUnknown(f"The job has no assignment {shortened(assignment)}. Use an id from `next`.")
     return number
 
 
@@ -220,7 +221,7 @@ async def extend_assignment(
     number: AssignmentNumber,
     body: Annotated[ExtendIn | None, Body()] = None,
 ) -> AssignmentRecordOut:
-    """Call it while the worker is still busy with the item, so that the assignment does not expire."""
+    """Call this while the worker is still busy with the item, so that the assignment does not expire."""
     duration = timedelta(seconds=body.seconds) if body and body.seconds else None
     return _record_out(await services.batcher.change(job_id, Extend(number, duration)))
 
@@ -231,13 +232,13 @@ async def extend_assignment(
     responses=documented(*_CHANGE_REFUSALS),
 )
 async def release_assignment(services: ServicesOf, job_id: JobId, number: AssignmentNumber) -> AssignmentRecordOut:
-    """Use it when the worker leaves: the money returns at once, and anyone may get the item, this worker too."""
+    """Call this when the worker leaves: the money is free at once, and anyone may get the item, this worker too."""
     return _record_out(await services.batcher.change(job_id, Return(number, AssignmentState.RELEASED)))
 
 
 @router.post("/assignments/{assignment}/skip", summary="Skip an assignment", responses=documented(*_CHANGE_REFUSALS))
 async def skip_assignment(services: ServicesOf, job_id: JobId, number: AssignmentNumber) -> AssignmentRecordOut:
-    """Use it when the worker cannot answer this item: the money returns, and the worker does not get the item again."""
+    """Call this when the worker cannot answer: the money is free, and the worker does not get the item again."""
     return _record_out(await services.batcher.change(job_id, Return(number, AssignmentState.SKIPPED)))
 
 

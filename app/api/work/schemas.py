@@ -22,7 +22,7 @@ Verdict = Annotated[
 
 
 class NextIn(RequestBody):
-    """Who asks for work, and for how much."""
+    """The workers who ask, and how many assignments they want."""
 
     worker: Annotated[
         Key | None,
@@ -59,7 +59,7 @@ class AssignmentOut(BaseModel):
     payload: Annotated[AnyJson, Field(description="What the worker needs to see, as it was sent with the item")]
     worker: Annotated[str | None, Field(description="Who holds it; null if the worker has no name")]
     cost: Annotated[AmountOut, Field(description="What the answer costs: the item's cost times the worker's price")]
-    expires_at: Annotated[datetime, Field(description="When it is offered to others, unless it is extended")]
+    expires_at: Annotated[datetime, Field(description="When others can get the item, unless it is extended")]
     why: Annotated[WhyOut, Field(description="Why this item was chosen")]
 
 
@@ -70,16 +70,16 @@ class NextOut(BaseModel):
         Literal["continue", "wait", "stop"],
         Field(
             description="`continue`: work on the assignments; `wait`: ask again after `retry_after` seconds; `stop`: "
-            "nothing more will come for this caller"
+            "there will be no more work for this caller"
         ),
     ]
     reason: Annotated[ReasonOut, Field(description="Why")]
     retry_after: Annotated[int | None, Field(description="Seconds to wait; null unless `status` is `wait`")]
-    assignments: Annotated[list[AssignmentOut], Field(description="Those held before first, then new ones")]
+    assignments: Annotated[list[AssignmentOut], Field(description="Those that the worker already held, then new ones")]
 
 
 class AssignmentRecordOut(AssignmentOut):
-    """An assignment and what became of it."""
+    """An assignment and its state."""
 
     state: Annotated[AssignmentState, Field(description="Whether it is live, or how it ended")]
 
@@ -92,15 +92,15 @@ class AssignmentsOut(BaseModel):
 
 
 class ExtendIn(RequestBody):
-    """How much longer an assignment is held."""
+    """How long an assignment is extended."""
 
     seconds: Annotated[
-        int | None, Field(ge=1, le=30 * 24 * 3600, description="From now; null: the job's `lease_seconds`")
+        int | None, Field(ge=1, le=30 * 24 * 3600, description="Seconds from now; null: the job's `lease_seconds`")
     ] = None
 
 
 class AnswerIn(RequestBody):
-    """A worker's answer, under an assignment or for an item."""
+    """A worker's answer, for an assignment or for an item."""
 
     assignment: Annotated[str | None, Field(max_length=64, description="The assignment's id, from `next`")] = None
     item: Annotated[Key | None, Field(description="Without an assignment: the item's key")] = None
@@ -134,7 +134,7 @@ OneOrManyAnswers = Annotated[
 
 
 class AnswerOut(BaseModel):
-    """What an answer led to."""
+    """The verdict after an answer."""
 
     item: Annotated[str, Field(description="The item's key")]
     worker: Annotated[str | None, Field(description="Who answered; null if the worker has no name")]
@@ -149,13 +149,13 @@ class AnswerOut(BaseModel):
 
 
 class AnswerRefused(BaseModel):
-    """Why one of several answers was not taken."""
+    """Why one of several answers was refused."""
 
     accepted: Annotated[Literal[False], Field(description="The answer is not on record")]
     error: Annotated[Problem, Field(description="Why, as for a single answer")]
 
 
 class AnswersOut(BaseModel):
-    """What several answers led to."""
+    """The verdicts after several answers."""
 
     results: Annotated[list[AnswerOut | AnswerRefused], Field(description="In the order of the answers")]

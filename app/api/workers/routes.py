@@ -45,7 +45,7 @@ async def _worker_name(
     try:
         return _NAMES.validate_python(worker)
     except ValidationError:
-        raise WorkerUnknown(f"No worker can have the name {shortened(worker)}") from None
+        raise WorkerUnknown(f"{shortened(worker)} is not a valid name of a worker") from None
 
 
 WorkerName = Annotated[str, Depends(_worker_name)]
@@ -59,11 +59,11 @@ async def register_workers(
         list[WorkerIn], FirstErrorOnly(), Field(min_length=1, max_length=MOST_WORKERS), Body(title="Workers")
     ],
 ) -> WorkersRegistered:
-    """Say what workers charge and which tier they belong to: an answer costs the item's `cost` times the `price`.
+    """Set the price and the tier of workers: an answer costs the item's `cost` times the `price`.
 
     Workers need not be registered: a worker who is new to the job has the price 1 and belongs to the first tier.
-    Registering again sets a new price for future assignments; live ones keep their cost. What is left out stays as it
-    is. If a worker is named twice, the last entry counts.
+    Registering again sets a new price for future assignments; live ones keep their cost. Fields that are left out stay
+    unchanged. If a worker is named twice, the last entry counts.
     """
     entries = [WorkerEntry(one.worker, one.price, one.tier, f"#/{position}") for position, one in enumerate(body)]
     async with services.job_locks.of(job_id):
@@ -82,8 +82,8 @@ async def list_workers(
 ) -> WorkersOut:
     """See who works, how well and how fast, who is blocked, and what each charges.
 
-    `sort=-skill` puts the best first, `sort=agreement` those whose votes agree least with the labels of their items. A
-    cursor is valid for the order that gave it.
+    `sort=-skill` puts the best workers first; `sort=agreement` puts those first whose votes agree least with the final
+    labels. A cursor is valid only for the same `sort`.
     """
     after = after_worker(cursor, sort)
     page = await manage_workers.list_workers(
@@ -99,7 +99,7 @@ async def list_workers(
     responses=documented(JobUnknown, WorkerUnknown, InvalidInput),
 )
 async def get_worker(services: ServicesOf, job_id: JobId, worker: WorkerName) -> WorkerOut:
-    """Look here before you pay or block a worker: skill with an interval, agreement, gold, speed, and why blocked.
+    """Read this before you pay or block a worker: skill with an interval, agreement, gold, speed, reason of a block.
 
     An answer is scored at most once, against the label of its item, and only if the label would win without it:
     `scored_answers` counts those answers, `agreed_answers` the ones among them that agree with the label.
@@ -113,7 +113,7 @@ async def get_worker(services: ServicesOf, job_id: JobId, worker: WorkerName) ->
     responses=documented(JobUnknown, WorkerUnknown, InvalidInput, body=True),
 )
 async def set_worker_price(services: ServicesOf, job_id: JobId, worker: WorkerName, body: PriceIn) -> WorkerOut:
-    """Set the price for future assignments; live ones keep their cost. The worker is registered by this."""
+    """Set the price for future assignments; live ones keep their cost. This also registers the worker."""
     async with services.job_locks.of(job_id):
         entry = WorkerEntry(worker, price=body.price)
         return _worker_out(await manage_workers.change_worker(services.database, job_id, entry))
@@ -127,7 +127,7 @@ async def set_worker_price(services: ServicesOf, job_id: JobId, worker: WorkerNa
 async def set_worker_tier(services: ServicesOf, job_id: JobId, worker: WorkerName, body: TierIn) -> WorkerOut:
     """For jobs with the worker model `tiers`: future votes are weighted by the new tier, earlier ones keep theirs.
 
-    The worker is registered by this. Other jobs refuse it, because their worker model has no tiers.
+    This also registers the worker. Other jobs refuse the request, because their worker model has no tiers.
     """
     async with services.job_locks.of(job_id):
         entry = WorkerEntry(worker, tier=body.tier)
@@ -146,18 +146,18 @@ async def block_worker(
     request: Request,
     body: Annotated[BlockIn | None, Body()] = None,
 ) -> WorkerOut:
-    """Take no more answers from a worker, and say what happens to the votes. The answers stay on record, and paid.
+    """Accept no more answers from a worker, and choose what happens to the votes. The answers stay recorded and paid.
 
-    The worker's assignments are released and their money returns; `next` says `stop`, `worker-blocked`. With `votes`:
+    The worker's assignments are released, which frees their money; `next` says `stop`, `worker-blocked`. `votes` is:
 
     - `remove`: the votes no longer count. Their items are judged again by the other votes, and items that are not good
       enough without them reopen.
-    - `discount`: the votes still count, but are weighted by what is known of the worker now, so that a model that knows
-      a guesser gives them no weight. Under `anonymous` every vote weighs the same, and nothing changes.
-    - `keep`: nothing happens to them.
+    - `discount`: the votes still count, but with the weight that the worker's present skill gives them; the votes of a
+      worker who guesses get no weight. Under `anonymous` all votes weigh the same, so nothing changes.
+    - `keep`: the votes stay as they are.
 
-    Items are recounted in portions, so that others can go on working. The response comes when all is done; sending the
-    request again finishes what was interrupted. A worker may be blocked before the first answer.
+    Items are recounted in batches, so that other requests can go on. The response comes when all items are recounted;
+    if the request is interrupted, send it again. A worker can be blocked before the first answer.
     """
     asked = body or BlockIn()
     take_your_time(request)
@@ -179,11 +179,11 @@ async def block_worker(
     responses=documented(JobUnknown, WorkerUnknown, InvalidInput),
 )
 async def unblock_worker(services: ServicesOf, job_id: JobId, worker: WorkerName, request: Request) -> WorkerOut:
-    """Give a worker work again, and count the votes that were removed: items are judged as if nothing had happened.
+    """Give a worker work again, and count the removed votes again: items are judged as if there had been no block.
 
-    If votes are weighted by skill, they are weighted by what is known of the worker today. A worker who is not blocked
-    stays as it is. The automatic test does not block the worker again until it has as many further votes to judge by. A
-    `low-information` worker gets work again, and for good.
+    If votes are weighted by skill, they get the weight of the worker's present skill. If the worker is not blocked,
+    nothing changes. The automatic test does not block the worker again before `min_answers` further answers are scored.
+    A `low-information` worker gets work again, permanently.
     """
     take_your_time(request)
     profile = await blocking.unblock_worker(services.database, services.job_locks, job_id, worker, clock=services.clock)

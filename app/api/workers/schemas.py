@@ -55,8 +55,8 @@ class BlockIn(RequestBody):
     votes: Annotated[
         BlockedVotes,
         Field(
-            description="`remove`: the votes no longer count; `discount`: they are weighted by what is known of the "
-            "worker now; `keep`: they stay as they are"
+            description="`remove`: the votes no longer count; `discount`: they are weighted by the "
+            "worker's present skill; `keep`: they stay as they are"
         ),
     ] = "remove"
 
@@ -74,7 +74,7 @@ class GoldOut(BaseModel):
 
     asked: Annotated[int, Field(description="Answers on items whose label is known")]
     right: Annotated[int, Field(description="Of those, the right ones")]
-    accuracy: Annotated[Share | None, Field(description="right / asked; null without any")]
+    accuracy: Annotated[Share | None, Field(description="right / asked; null if `asked` is 0")]
 
 
 class BlockedOut(BaseModel):
@@ -83,7 +83,7 @@ class BlockedOut(BaseModel):
     reason: Annotated[ReasonOut, Field(description="Why")]
     evidence: Annotated[
         dict[str, Any] | None,
-        Field(description="The figures of the test that blocked the worker; null: a requester did"),
+        Field(description="The figures of the test that blocked the worker; null if a requester did"),
     ]
     since: Annotated[datetime, Field(description="Since when")]
     votes: Annotated[BlockedVotes, Field(description="What happened to the votes")]
@@ -91,18 +91,18 @@ class BlockedOut(BaseModel):
 
 
 class LowInformationOut(BaseModel):
-    """Why `next` has no work for the worker at present; every refit decides again."""
+    """Why `next` gives the worker no new work for now; every refit decides again."""
 
     reason: Annotated[ReasonOut, Field(description="Why")]
     information_share: Annotated[
         Number,
-        Field(description="The information of an answer at best, relative to an average answer for the same money"),
+        Field(description="The information per cost of an answer, at best, relative to the job's average"),
     ]
     since: Annotated[datetime, Field(description="Since when")]
 
 
 class WorkerOut(BaseModel):
-    """A worker and what is known of it."""
+    """A worker and what is known about it."""
 
     worker: Annotated[str, Field(description="Your own name for the worker")]
     status: Annotated[
@@ -112,7 +112,7 @@ class WorkerOut(BaseModel):
         SkillOut | None,
         Field(
             description="By the job's worker model, or by agreement with resolved items if the model has no skill; "
-            "null: nothing is known yet"
+            "null if nothing is known yet"
         ),
     ]
     answers: Annotated[int, Field(description="How many answers the worker has given")]
@@ -120,10 +120,10 @@ class WorkerOut(BaseModel):
         int, Field(description="Answers that were compared with a label that does not depend on them")
     ]
     agreed_answers: Annotated[int, Field(description="Of those, the ones that agree with the label")]
-    agreement: Annotated[Share | None, Field(description="agreed_answers / scored_answers; null without any")]
+    agreement: Annotated[Share | None, Field(description="agreed_answers / scored_answers; null if none is scored")]
     gold: Annotated[GoldOut, Field(description="How the worker did on items whose label is known")]
     median_seconds: Annotated[
-        Number | None, Field(description="From assignment to answer, over the last 25; null without any")
+        Number | None, Field(description="Seconds from assignment to answer, over the last 25; null without answers")
     ]
     copying_probability: Annotated[
         Share | None,
@@ -134,13 +134,13 @@ class WorkerOut(BaseModel):
     ]
     price: Annotated[AmountOut, Field(description="An answer costs this times the item's cost")]
     tier: Annotated[str | None, Field(description="The worker's tier; null unless the job's worker model is `tiers`")]
-    registered: Annotated[bool, Field(description="A requester has named the worker")]
+    registered: Annotated[bool, Field(description="A requester has registered the worker")]
     blocked: Annotated[BlockedOut | None, Field(description="Why and since when; null unless the worker is blocked")]
     low_information: Annotated[
         LowInformationOut | None,
         Field(
-            description="Why the worker gets no new work for now; null unless that is so. Answers are still taken, and "
-            "`unblock` gives the worker work again for good"
+            description="Why the worker gets no new work for now; null if it gets work. Answers are still accepted; "
+            "`unblock` gives the worker work again permanently"
         ),
     ]
 

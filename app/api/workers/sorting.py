@@ -30,11 +30,11 @@ SortedBy = Annotated[
     Sort,
     Query(description="A leading minus reverses the order. Equal values are sorted by name; unknown values come last"),
 ]
-_MOST = 2**63  # of answers, and more than anything else
+_MOST = 2**63  # more than any number of answers, and than any other sort value
 
 
 def _price(text: str) -> Decimal:
-    if "E" in text.upper():  # a price is written out, and an exponent may be longer than Postgres takes
+    if "E" in text.upper():  # our cursors have no exponent, and Postgres does not accept a very long one
         raise ValueError(text)
     return Decimal(text)
 
@@ -52,14 +52,14 @@ def cursor_behind(sort: Sort, place: WorkerPosition) -> str:
 
 
 def after_worker(cursor: str | None, sort: Sort) -> WorkerPosition | None:
-    """The position after which the page starts."""
+    """Read the position after which the page starts."""
     if cursor is None:
         return None
     given, value, name = read_cursor(cursor, _three)
     if given != sort:
         raise CursorInvalid(
-            f"The cursor belongs to a list sorted by {given}, not by {sort}",
-            errors=(FieldError("?cursor", f"Must come from a page with sort={sort}; or ask with sort={given}"),),
+            f"The cursor comes from a list sorted by {given}, not by {sort}. Use the same `sort` for all pages.",
+            errors=(FieldError("?cursor", f"Must come from a page with sort={sort}; or send sort={given}"),),
         )
     return read_cursor(cursor, lambda _: (_value(sort, value), name))
 
@@ -68,7 +68,7 @@ def _three(parts: list[str]) -> tuple[str, str, str]:
     sort, value, name = parts
     if sort not in get_args(Sort) or not isinstance(value, str) or not isinstance(name, str) or "\x00" in name:
         raise ValueError(parts)
-    name.encode()  # half a surrogate pair cannot be compared with
+    name.encode()  # raises for half a surrogate pair, which Postgres cannot compare
     return sort, value, name
 
 

@@ -45,7 +45,7 @@ from app.use_cases.work.judging import ItemFacts, judge_new
 from app.use_cases.work.rejudging import rejudge_job
 
 _PRIOR_ROUNDING = 1e-6
-_MAX_NAMED = 20  # conflicting items in one error
+_MAX_NAMED = 20  # conflicting items that one error lists
 
 
 class ItemDraft(NamedTuple):
@@ -92,10 +92,10 @@ async def add_items(
     to_reply: Callable[[Added], Reply],
     keyed: KeyedRequest | None = None,
 ) -> Reply:
-    """Add the items whose keys are new; a known key must have the same content. Returns what `to_reply` makes of it.
+    """Add the items whose keys are new; a known key must have the same content. Returns the reply of `to_reply`.
 
-    The chunks are read in a thread, and at most two are in memory. Requests for work do not wait: an import excludes
-    only other imports into the job, and locks the job itself only to update its counters.
+    The chunks are read in a thread, and at most two are in memory. Requests for work do not wait: an import blocks only
+    other imports into the job, and locks the job itself only to update its counters.
     """
     added = 0
 
@@ -135,7 +135,7 @@ async def _add_items(
 
 
 async def _stage(connection: AsyncConnection, job: Job, chunks: Iterator[Sequence[ItemDraft]]) -> list[int]:
-    """Copy the items into the staging table; returns the positions at which the chunks end, beginning with 0."""
+    """Copy the items into the staging table; returns 0 and the positions at which the chunks end."""
     ends = [0]
     async with aclosing(one_ahead(_rows(job, chunks))) as prepared:
         async for items, rows in prepared:
@@ -159,12 +159,13 @@ def _content(labels: Mapping[str, int], draft: ItemDraft, position: int) -> Item
         for label in said:
             if label not in labels:
                 raise LabelUnknown(
-                    f"{label!r} is not a label of this job", errors=(_not_among(labels, draft, f"#/{position}/{name}"),)
+                    f"{label!r} is not a label of this job.",
+                    errors=(_not_among(labels, draft, f"#/{position}/{name}"),),
                 )
     prior = None if draft.prior is None else [draft.prior.get(label, 0.0) for label in labels]
     if prior is not None and abs(sum(prior) - 1) > _PRIOR_ROUNDING:
         raise InvalidInput(
-            f"The prior of item {draft.key!r} sums to {sum(prior):g}",
+            f"The prior of item {draft.key!r} sums to {sum(prior):g}, not to 1.",
             errors=(FieldError(f"#/{position}/prior", f"{_at_line(draft)}The probabilities must sum to 1"),),
         )
     return ItemContent(
@@ -178,7 +179,7 @@ def _content(labels: Mapping[str, int], draft: ItemDraft, position: int) -> Item
 
 def _not_among(labels: Iterable[str], draft: ItemDraft, pointer: str) -> FieldError:
     choices = ", ".join(repr(known) for known in list(labels)[:20])
-    return FieldError(pointer, f"{_at_line(draft)}Must be among {choices}")
+    return FieldError(pointer, f"{_at_line(draft)}Must be one of {choices}")
 
 
 def _at_line(draft: ItemDraft) -> str:
@@ -198,7 +199,7 @@ async def _refuse_changes(connection: AsyncConnection, job_id: UUID, sent: int) 
     if changed:
         raise ItemConflict(
             f"{changed:,} of {sent:,} items exist with other content, so none was added. The first is {named[0][1]!r}. "
-            "Leave these items out, or give them new keys",
+            "Leave these items out, or give them new keys.",
             errors=tuple(
                 FieldError(f"#/{position}/key", f"{key!r} exists with other content") for position, key in named
             ),
@@ -210,7 +211,7 @@ def _different(pairs: Sequence[StagedPair]) -> list[StagedPair]:
 
 
 def _comparable(content: ItemContent) -> tuple[object, ...]:
-    """The content by value. In JSON, `true` differs from 1 and 1 from 1.0; the order of fields does not matter."""
+    """Make contents comparable as JSON: `true` differs from 1 and 1 from 1.0; the order of fields does not matter."""
     payload = None if content.payload is None else json.dumps(json.loads(content.payload), sort_keys=True)
     return payload, content.cost, content.gold, content.prior, content.features
 
@@ -226,7 +227,7 @@ async def _insert(connection: AsyncConnection, job_id: UUID, fresh: StagedTotals
             await _count(connection, _with_items(latest, tally, fresh))
             return
         await attempt.rollback()
-    # The policy or the budget has changed meanwhile: judge the items again, while the job is locked.
+    # The policy or the budget has changed in the meantime: judge the items again, under the job's lock.
     job = await lock_job(connection, job_id)
     tally = await _insert_judged(connection, job, fresh, ends)
     await _count(connection, _with_items(job, tally, fresh))
@@ -246,7 +247,7 @@ async def _insert_judged(connection: AsyncConnection, job: Job, fresh: StagedTot
     judged = b""
     for first, end in pairwise(ends):
         rows = await staged_between(connection, first, end)
-        # One chunk is judged while Postgres inserts the one before.
+        # One chunk is judged while Postgres inserts the previous one.
         work = partial(_judged, job, job.items + 1 + tally.items, rows)
         finished, decisions = await in_thread(work, during=insert_rows(connection, judged))
         tally.count(decisions)
@@ -256,7 +257,7 @@ async def _insert_judged(connection: AsyncConnection, job: Job, fresh: StagedTot
 
 
 def _judged(job: Job, first: int, rows: bytes) -> tuple[bytes, list[ItemDecision]]:
-    """Rows of new items, numbered from `first` on, and their decisions."""
+    """Judge new items, numbered from `first` on; returns their rows and decisions."""
     engine, staged = job.engine, staged_items(rows)
     item_ids = np.arange(first, first + len(staged))
     known = [
@@ -269,7 +270,7 @@ def _judged(job: Job, first: int, rows: bytes) -> tuple[bytes, list[ItemDecision
 
 
 def _with_items(job: Job, new: _NewItems, fresh: StagedTotals) -> Job:
-    """The job with these items in its counters; items that are not worth asking about are given up at once."""
+    """Return the job with these items in its counters; some items may be given up at once, because no answer pays."""
     return job.reconfigured(
         items=job.items + new.items,
         resolved=job.resolved + new.states[ItemState.RESOLVED],

@@ -1,4 +1,4 @@
-"""How many imports of items one process works on at the same time."""
+"""Limit how many imports of items one process runs at the same time."""
 
 import asyncio
 
@@ -6,10 +6,10 @@ from app.use_cases.job_locks import JobLocks
 
 
 class ImportSlots:
-    """Limit concurrent imports: each holds a database connection for as long as it takes.
+    """Limit concurrent imports, because each holds a database connection until it ends.
 
-    Imports of one job run one after the other. They wait for the job's lock before they take a slot, so that they do
-    not keep imports of other jobs waiting.
+    Imports into one job run one after the other. They wait for the job's lock before they take a slot, so that imports
+    into other jobs do not wait for them.
     """
 
     def __init__(self, large: int = 2, small: int = 4) -> None:

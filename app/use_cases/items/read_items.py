@@ -46,12 +46,12 @@ async def read_items(
 
 
 async def read_item(database: AsyncEngine, job_id: UUID, key: str) -> ItemWithAnswers:
-    """Load an item by its key, with its answers in the order in which they came."""
+    """Load an item by its key, with its answers in the order in which they arrived."""
     async with database.connect() as connection:
         job = await load_job(connection, job_id)
         found = [] if "\x00" in key else await load_items(connection, job_id, keys=[key], item_ids=())
         if not found:
-            raise ItemUnknown(f"This job has no item {key!r}")
+            raise ItemUnknown(f"The job has no item {key!r}. GET /v1/jobs/{job_id}/items lists its items.")
         answers = await answers_on_items(connection, job_id, [found[0].item_id])
     engine = job.engine
     lookahead = engine.lookahead(state_of([found[0].decision]), context_of(engine, [ItemFacts.of(found[0])]))

@@ -22,7 +22,7 @@ from app.use_cases.work.rejudging import rejudge_job
 
 
 class Changes(TypedDict, total=False):
-    """The fields to change; a field that is left out stays as it is."""
+    """The fields to change; a field that is left out stays unchanged."""
 
     name: str | None
     budget: Decimal | None
@@ -31,12 +31,12 @@ class Changes(TypedDict, total=False):
 
 
 async def change_job(database: AsyncEngine, job_id: UUID, changes: Changes, clock: Clock) -> Job:
-    """Make all of the changes or none, and judge the items by them in the same transaction."""
+    """Make all changes or none, and judge the items again in the same transaction."""
     async with database.begin() as connection:
         before = await lock_job(connection, job_id)
         now = clock()
         before = await release_expired(connection, before, now)
-        after = await asyncio.to_thread(_apply, before, changes)  # limits are checked: up to 50 ms
+        after = await asyncio.to_thread(_apply, before, changes)  # it checks the limits, which takes up to 50 ms
         await save_settings(connection, after)
         return await _judged(connection, before, after, now)
 
@@ -52,7 +52,7 @@ def _apply(job: Job, changes: Changes) -> Job:
     if after.remaining is not None and after.remaining < 0:
         raise BudgetBelowCommitted(
             f"A budget of {after.budget:f} does not cover the {job.spent:f} that the job has spent "
-            f"and the {job.reserved:f} that it has reserved for open assignments",
+            f"and the {job.reserved:f} that is reserved for open assignments.",
             errors=(FieldError("#/budget", f"Must be at least {job.spent + job.reserved:f}, or null"),),
         )
     return after
@@ -67,7 +67,7 @@ async def _judged(connection: AsyncConnection, before: Job, after: Job, now: dat
 
 
 def _with_requirement(policy: JobPolicy, requirement: AnyRequirement) -> JobPolicy:
-    """The job's policy with another requirement; refused if the two do not fit together."""
+    """Return the job's policy with another requirement; raises if the two do not fit together."""
     values = {name: getattr(policy, name) for name in JobPolicy.model_fields}
     try:
         changed = JobPolicy(**values | {"requirement": requirement})
@@ -79,7 +79,7 @@ def _with_requirement(policy: JobPolicy, requirement: AnyRequirement) -> JobPoli
 
 
 def _why_not(policy: JobPolicy, error: ErrorDetails) -> str:
-    """What is wrong, naming the job's own field that does not fit."""
+    """Say which field of the job does not fit the new requirement."""
     field = str(error["loc"][0])
     if field == "requirement":
         return error["msg"]

@@ -28,8 +28,8 @@ async def create_job(  # noqa: PLR0913  the fields of a job
     plan: dict[str, Any] | None = None,
     now: datetime,
 ) -> Job:
-    """Insert a job. With `reputation`, its workers begin with their skills in that job, in the stage of its model."""
-    await asyncio.to_thread(refuse_impossible_limits, policy)  # up to 50 ms: not on the event loop
+    """Insert a job. With `reputation`, skills and the stage of the worker model are copied from that job."""
+    await asyncio.to_thread(refuse_impossible_limits, policy)  # it takes up to 50 ms, too long for the event loop
     new = Job(
         job_id=job_id,
         name=name,
@@ -52,18 +52,18 @@ async def create_job(  # noqa: PLR0913  the fields of a job
 
 
 async def _source(connection: AsyncConnection, new: Job, reputation: UUID) -> Job:
-    """Load the job that skills are copied from; refused if they would mean something else here."""
+    """Load the job that skills are copied from; raises if they would have another meaning in the new job."""
     try:
-        source = await lock_job(connection, reputation)  # so that its stage and its skills are from the same moment
+        source = await lock_job(connection, reputation)  # so that its stage and its skills match
     except JobUnknown:
-        raise _refused(f"There is no job {reputation}", "Must be the id of an existing job") from None
+        raise _refused(f"There is no job {reputation}.", "Must be the id of an existing job") from None
     if source.policy.labels != new.policy.labels:
         labels = ", ".join(repr(label) for label in source.policy.labels[:20])
-        raise _refused("That job has other labels", f"Must be a job with the same labels; that job has {labels}")
+        raise _refused("That job has other labels.", f"Must be a job with the same labels; that job has {labels}")
     if source.policy.worker_model != new.policy.worker_model:
         kind = source.policy.worker_model.kind
         raise _refused(
-            "That job has another worker model", f"Must be a job with the same worker_model; that job has {kind!r}"
+            "That job has another worker model.", f"Must be a job with the same worker_model; that job has {kind!r}"
         )
     return source
 

@@ -7,10 +7,9 @@ from app.policy.job_policy import JobPolicy, check_limits
 
 
 def refuse_impossible_limits(policy: JobPolicy) -> None:
-    """Raise InvalidInput naming `max_labels` or `max_votes_per_label` where every item would be given up.
+    """Refuse a `max_labels` or `max_votes_per_label` with which every item would be given up.
 
-    Pure arithmetic of a few to a few hundred milliseconds (1,000 labels): call it once, when a policy arrives, off the
-    event loop.
+    This takes a few milliseconds, or a few hundred with 1,000 labels. Call it once per new policy, off the event loop.
     """
     try:
         check_limits(policy)

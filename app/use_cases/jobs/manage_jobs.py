@@ -34,7 +34,7 @@ async def list_jobs(database: AsyncEngine, *, after: tuple[datetime, UUID] | Non
 
 
 async def pause_job(database: AsyncEngine, job_id: UUID, *, paused: bool) -> Job:
-    """Stop or resume assigning items; assignments that are out can be answered either way."""
+    """Stop or resume assigning items; live assignments can still be answered."""
     async with database.begin() as connection:
         job = await lock_job(connection, job_id)
         await set_paused(connection, job_id, paused=paused)
@@ -44,7 +44,7 @@ async def pause_job(database: AsyncEngine, job_id: UUID, *, paused: bool) -> Job
 async def remove_job(database: AsyncEngine, job_id: UUID) -> None:
     """Delete a job with its items, assignments, answers and kept replies."""
     async with database.begin() as connection:
-        await lock_imports(connection, job_id)  # first: an import that is under way refers to the job until it ends
+        await lock_imports(connection, job_id)  # first: a running import refers to the job until it ends
         await lock_job(connection, job_id)
         await delete_job(connection, job_id)
         await delete_replies_of(connection, job_id)

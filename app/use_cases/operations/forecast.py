@@ -1,4 +1,4 @@
-"""Forecast how a running job will end, from a sample of its items and all that their answers have shown."""
+"""Forecast how a running job will end, from a sample of its items and their answers."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
@@ -51,16 +51,16 @@ from app.use_cases.work.judging import ItemFacts, context_of
 from app.use_cases.workers.skills import skill_rows
 
 FORECAST = "forecast"
-_READ, _SAMPLED = 0.1, 0.6  # the progress when the sample is read, and when possible worlds are sampled
+_READ, _SAMPLED = 0.1, 0.6  # the progress when the sample of items is read, and when possible truths are sampled
 
 
 @dataclass(frozen=True)
 class ForecastHandler:
-    """Makes forecasts in the background: those that were asked for, as operations, and those that are due."""
+    """Makes forecasts in the background: requested ones, as operations, and those that are due."""
 
     clock: Clock
     process: WorkerProcess
-    failed_at: dict[UUID, int] = field(default_factory=dict)  # the answers at which a forecast failed: it would again
+    failed_at: dict[UUID, int] = field(default_factory=dict)  # answers at which a forecast failed: not tried again
 
     async def due(self, connection: AsyncConnection) -> Sequence[UUID]:
         return await jobs_to_forecast(connection)
@@ -89,7 +89,7 @@ class ForecastHandler:
         return False
 
     async def _forecast(self, connection: AsyncConnection, job_id: UUID, report: Report) -> Outcome:
-        """Make a forecast and store it with the job, without its curve, which only the operation's outcome has."""
+        """Make a forecast and store it with the job. The curve is only in the operation's outcome."""
         found = await forecast_job(connection, self.process, job_id, report)
         if found is None:
             return {"items": 0}
@@ -101,17 +101,17 @@ class ForecastHandler:
 
 
 async def request_forecast(database: AsyncEngine, job_id: UUID, now: datetime) -> Operation:
-    """Ask for a forecast; one that is waiting already is not doubled."""
+    """Request a forecast; if one is already waiting, return that one."""
     return await request_operation(database, job_id, FORECAST, now)
 
 
 async def _report_nothing(progress: float) -> None:
-    """No operation shows the progress of a forecast that no one asked for."""
+    """Ignore the progress: a forecast that nobody requested has no operation that could show it."""
 
 
 @dataclass(frozen=True)
 class JobSample:
-    """A job at one moment, with some of its items, or all."""
+    """A job at one moment, with all of its items or a sample."""
 
     engine: Engine
     context: ItemContext
@@ -124,7 +124,7 @@ class JobSample:
 async def forecast_job(
     connection: AsyncConnection, process: WorkerProcess, job_id: UUID, report: Report
 ) -> tuple[Forecast, int] | None:
-    """Make a forecast; returns it with the number of answers that it is based on, or None for a job without items."""
+    """Make a forecast; returns it with the number of answers behind it, or None for a job without items."""
     async with connection.begin():
         await hold_still(connection)
         sample = await _read(connection, job_id)
@@ -180,7 +180,7 @@ async def _read(connection: AsyncConnection, job_id: UUID) -> JobSample | None:
 
 
 def _first_seen(items: Sequence[int], votes: Sequence[CountedVote]) -> IntArray:
-    """For each item in order, how many of its workers answered none before it; unnamed workers are all new."""
+    """Count, for each item in order, its workers who answered no earlier item; each unnamed worker is new."""
     who: dict[int, list[str | None]] = {item: [] for item in items}
     for vote in votes:
         who[vote.item_id].append(vote.worker)
@@ -216,7 +216,7 @@ def _snapshot(
 def _ballots(
     job: Job, rows: Sequence[ItemRow], votes: Sequence[CountedVote], names: Sequence[str], unnamed: int
 ) -> Ballots:
-    """Each unnamed answer is a worker of its own: two of them may be of different people."""
+    """Collect the votes. Each unnamed answer counts as a separate worker: they may come from different people."""
     item_of = {row.item_id: number for number, row in enumerate(rows)}
     worker_of = {name: number for number, name in enumerate(names)}
     unnamed_workers = iter(range(len(names), len(names) + unnamed))
@@ -232,12 +232,12 @@ def _ballots(
 
 
 def _gold(rows: Sequence[ItemRow]) -> IntArray:
-    """The labels that the requester knows; gold that the crowd made is not known."""
+    """Return the gold labels of the requester; gold that the crowd made is not certain."""
     return np.array([NOBODY if row.gold is None or row.promoted else row.gold for row in rows])
 
 
 def _state(rows: Sequence[ItemRow]) -> State:
-    """The state of all items; model states are padded with NaN to the width of the widest."""
+    """Return the state of all items; shorter model states are padded with NaN."""
     width = max(len(row.decision.model_state) for row in rows)
     model_state: Array = np.full((len(rows), width), np.nan)
     for number, row in enumerate(rows):

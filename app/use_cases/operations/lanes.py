@@ -1,4 +1,4 @@
-"""Which background work there is, and how much of it runs at once."""
+"""The kinds of background work, and how much of each runs at the same time."""
 
 from sqlalchemy.ext.asyncio import AsyncEngine
 
@@ -11,14 +11,14 @@ from app.use_cases.operations.replay import ReplayHandler
 from app.use_cases.operations.runner import BackgroundRunner, Lane
 from app.use_cases.operations.worker_process import WorkerProcess
 
-_REFITS = 2  # jobs that are refitted at once
+_REFITS = 2  # jobs that are refitted at the same time
 CONNECTIONS = _REFITS + 3  # one each for forecasts, for replays and for the sweep
 
 
 def create_runner(database: AsyncEngine, clock: Clock, job_locks: JobLocks) -> BackgroundRunner:
     """Build the runner with all its handlers; `database` should have `CONNECTIONS` connections.
 
-    Votes are recounted before the job is refitted, in one lane: a refit from votes that are about to change is wasted.
+    Recounts and refits share a lane, recounts first: a refit from votes that will change is wasted.
     """
     refits, forecasts, replays = WorkerProcess(), WorkerProcess(), WorkerProcess()
     return BackgroundRunner(

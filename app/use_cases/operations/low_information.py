@@ -1,4 +1,4 @@
-"""Find workers whose answers carry so little information that the job should ask others first."""
+"""Find workers whose answers carry so little information that the job should ask others."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -21,11 +21,11 @@ from app.store.workers import save_low_information
 class LowInformation:
     """What a refit has found out about a low-information worker."""
 
-    information_share: float  # of an answer, at best, compared with the job's average answer for the same money
+    information_share: float  # information per cost of an answer, at best, relative to the job's average
     answers: int
 
     def as_json(self, since: datetime) -> dict[str, Any]:
-        """What is stored with the worker."""
+        """Return the JSON that is stored with the worker."""
         return {
             "reason": low_information_reason(self.information_share, self.answers).as_json(),
             "information_share": self.information_share,
@@ -34,7 +34,7 @@ class LowInformation:
 
 
 def find_low_information(history: History, fit: Fit, answers: Index) -> dict[str, LowInformation]:
-    """The named workers that a fit finds not worth asking; an unnamed worker cannot be recognised next time."""
+    """Find the low-information workers by a fit; unnamed workers are left out, because nobody can recognise them."""
     engine, skill = history.job.reconfigured(stage=fit.stage).engine, fit.refitted.skill
     price = np.concatenate([history.price, np.ones(len(answers) - len(history.crowd))])
     found = np.flatnonzero(engine.low_information(skill, price, answers)[: len(history.crowd)])
@@ -47,9 +47,9 @@ def find_low_information(history: History, fit: Fit, answers: Index) -> dict[str
 async def give_no_new_work(
     connection: AsyncConnection, job: Job, found: Mapping[str, LowInformation], now: datetime
 ) -> int:
-    """Give these workers no new work, and the others again; returns how many get none.
+    """Mark these workers, and no others, as low-information; returns how many were marked.
 
-    A job that chooses its workers itself needs no such list.
+    A job that chooses its workers itself does not need this.
     """
     if not job.policy.worker_choice.marks_low_information:
         return 0

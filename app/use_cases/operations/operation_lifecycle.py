@@ -25,11 +25,11 @@ Outcome = dict[str, Any]
 log = structlog.get_logger()
 
 _STEP = 0.05  # smaller steps of progress are not saved
-_ATTEMPTS = 3  # at work whose process is killed: it may have been this work that took too much memory
+_ATTEMPTS = 3  # at work whose process is killed: the work itself may take too much memory
 
 
 class Outdated(Exception):
-    """What the work started from has changed meanwhile; the operation stays unfinished and runs again."""
+    """The input of the work has changed in the meantime; the operation stays unfinished and runs again."""
 
 
 async def create_operation(
@@ -59,8 +59,8 @@ async def carry_out(
 ) -> OperationState:
     """Run the work of an operation, save its progress in steps, and record its outcome or why it failed.
 
-    Returns the state in which the operation is left: `running` if it must run again. A lost database and a deleted
-    job are the caller's concern: the operation then stays as it is, and the sweep finds it again.
+    Returns the last state of the operation: `running` if it must run again. The caller handles a lost database and a
+    deleted job: the operation then stays unchanged, and the sweep finds it again.
     """
     shown = replace(operation, state="running", progress=0.0)
 
@@ -91,7 +91,7 @@ async def carry_out(
 
 
 async def retry_lost_work(work: Callable[[], Awaitable[T]]) -> T:
-    """Run the work; start it again, a few times, if the process that it runs in is killed."""
+    """Run the work; if its process is killed, start it again, a few times."""
     for _ in range(_ATTEMPTS - 1):
         try:
             return await work()

@@ -18,14 +18,14 @@ async def read_operation(database: AsyncEngine, job_id: UUID, name: str) -> Oper
         await load_job(connection, job_id)
         found = None if number is None else await load_operation(connection, job_id, number)
     if found is None:
-        raise OperationUnknown(f"This job has no operation {name!r}")
+        raise OperationUnknown(f"The job has no operation {name!r}. GET /v1/jobs/{job_id}/operations lists them.")
     return found
 
 
 async def list_operations(
     database: AsyncEngine, job_id: UUID, *, before: int, most: int
 ) -> tuple[list[Operation], int | None]:
-    """Load a page of operations, newest first, and the number before which the next page starts; None if none does."""
+    """Load a page of operations, newest first, and the number before which the next page starts; None on the last."""
     async with database.connect() as connection:
         await load_job(connection, job_id)
         found = await page_of_operations(connection, job_id, before=before, most=most + 1)

@@ -29,14 +29,14 @@ from app.use_cases.work.judging import ItemFacts, context_of, with_state
 from app.use_cases.work.rejudging import rejudge_rows
 from app.use_cases.workers.skills import skill_rows
 
-_PAGE = 1000  # votes of the worker, each on another item: some tenths of a second under the job's lock
+_PAGE = 1000  # votes, each on another item: a few tenths of a second under the job's lock
 
 Begin = Callable[[], AbstractAsyncContextManager[AsyncConnection]]  # a transaction, of a pool or of one connection
 
 
 @dataclass(frozen=True)
 class RecountHandler:
-    """Recounts, in the background, the votes of workers who were blocked or let in again."""
+    """Recounts the votes of workers who were blocked or unblocked, in the background."""
 
     clock: Clock
     job_locks: JobLocks
@@ -50,7 +50,7 @@ class RecountHandler:
             waiting = await workers_to_recount(connection, job_id)
         for worker in waiting:
             await recount_votes_of(partial(_transaction, connection), self.job_locks, job_id, worker, self.clock)
-        return bool(waiting)  # items that are judged again may show that further workers guess
+        return bool(waiting)  # items that are judged again may show that more workers guess
 
 
 @asynccontextmanager
@@ -60,12 +60,12 @@ async def _transaction(connection: AsyncConnection) -> AsyncIterator[AsyncConnec
 
 
 async def recount_votes_of(begin: Begin, job_locks: JobLocks, job_id: UUID, worker: str, clock: Clock) -> None:
-    """Count a worker's votes as the worker's block says, a page per transaction.
+    """Remove or put back a worker's votes as the worker's block says, one page per transaction.
 
-    The worker's row is read again for each page, so a block and its lifting may overtake each other, and the next call
-    finishes what a crash has interrupted. Items are rebuilt from their answers in the order of commit, with the skills
-    that are known now: counted votes come out the same in any order; the weight of a vote that depends on its worker's
-    skill may differ a little from before.
+    The worker's row is read again for each page, so the worker may be blocked or unblocked in between, and the next
+    call finishes what a crash has interrupted. Items are rebuilt from their answers in the order of commit, with the
+    present skills. Counted votes give the same result in any order; a vote that is weighted by its worker's skill may
+    have a slightly different weight than before.
     """
     after: int | None = 0
     while after is not None:
@@ -75,7 +75,7 @@ async def recount_votes_of(begin: Begin, job_locks: JobLocks, job_id: UUID, work
 
 
 async def _recount_page(connection: AsyncConnection, job: Job, worker: str, after: int, now: datetime) -> int | None:
-    """Recount one page; returns the answer behind which the next one starts, None if this was the last."""
+    """Recount one page; returns the answer after which the next page starts, or None after the last page."""
     block = (await load_workers(connection, job.job_id, [worker])).get(worker, UNKNOWN_WORKER).block
     removed = block is not None and block["votes"] == "remove"
     discounted = block is not None and block["votes"] == "discount"
@@ -92,9 +92,9 @@ async def _recount_page(connection: AsyncConnection, job: Job, worker: str, afte
 
 
 async def rebuild_items(connection: AsyncConnection, job: Job, item_ids: Sequence[int], now: datetime) -> Job:
-    """Count and judge items of a locked job again from their answers; returns the job, which is not yet saved.
+    """Count and judge items of a locked job again from their answers; returns the job, which the caller must save.
 
-    Closed items are judged too, by all their votes; but items whose label is known stay closed.
+    Closed items are judged too, by all their votes, but items with a known label stay closed.
     """
     rows = await item_rows_of(connection, job.job_id, item_ids)
     votes = await votes_on_items(connection, job.job_id, item_ids)
@@ -107,10 +107,10 @@ async def rebuild_items(connection: AsyncConnection, job: Job, item_ids: Sequenc
 
 @dataclass(frozen=True)
 class _RebuiltItems:
-    """Items with votes and model state as their answers give them."""
+    """Items with votes and model states that follow from their answers."""
 
     rows: Sequence[ItemRow]
-    counted: Mapping[int, bool]  # whether an answer counts, for those where that has changed
+    counted: Mapping[int, bool]  # by answer, only where it has changed
 
 
 def _rebuild(
@@ -138,7 +138,7 @@ def _rebuild(
 
 
 def _whose_votes_count(engine: Engine, skill: Array) -> Mask:
-    """Whether a vote of each worker would count on a new item, shape (workers,): a model may ignore some workers."""
+    """Whether a vote of each worker counts on a new item, shape (workers,): a model may ignore some workers."""
     model, context = engine.model, ItemContext.plain(len(skill))
     fresh = model.start(context, len(engine.policy.labels))
     answered = model.after_answer(fresh, context, skill, np.zeros(len(skill), dtype=np.intp))

@@ -1,8 +1,8 @@
 """Refit a job: estimate all skills and beliefs again from all answers, while the job goes on.
 
-1. Fit all answers up to a moment, away from the event loop.
-2. Catch up with the answers that arrived meanwhile.
-3. Take over the fitted skills, in short transactions.
+1. Fit all answers up to a moment, off the event loop.
+2. Learn the answers that arrived during the fit.
+3. Write the fitted skills, in short transactions.
 4. Write the items page by page, each with the answers that it has by then.
 
 No request waits longer than for one page, and no answer is lost.
@@ -47,16 +47,16 @@ from app.use_cases.work.rejudging import DecisionChange, changes_of, write_chang
 from app.use_cases.workers.skills import accuracies, skill_rows
 
 REFIT = "refit"
-_PAGE = 400  # items in one transaction: other writers of the job wait for a few hundredths of a second
-_WORKERS = 1000  # whose skills are written in one transaction
-_FEW = 200  # answers that are caught up with while the job is locked
+_PAGE = 400  # items per transaction: other writers of the job wait for a few hundredths of a second
+_WORKERS = 1000  # per transaction that writes skills
+_FEW = 200  # answers that may be learned while the job is locked
 _PAUSE = 0.001  # seconds between two pages, in which waiting requests get the lock
 _FITTED = 0.3  # the progress when the fit is done
 
 
 @dataclass(frozen=True)
 class RefitHandler:
-    """Refits jobs in the background, when someone asked for it or when it is due."""
+    """Refits jobs in the background, on request or when a refit is due."""
 
     clock: Clock
     process: WorkerProcess
@@ -84,12 +84,12 @@ class RefitHandler:
 
 
 async def request_refit(database: AsyncEngine, job_id: UUID, now: datetime) -> Operation:
-    """Ask for a refit; one that is waiting already is not doubled."""
+    """Request a refit; if one is already waiting, return that one."""
     return await request_operation(database, job_id, REFIT, now)
 
 
 async def _put_off(connection: AsyncConnection, job_id: UUID) -> None:
-    """Wait for more answers: a fit that failed would fail again."""
+    """Delay the next refit until there are more answers: a fit that failed would fail again."""
     async with connection.begin():
         job = await lock_job(connection, job_id)
         if refit_is_due(job) and job.policy.refit is not None:
@@ -99,9 +99,9 @@ async def _put_off(connection: AsyncConnection, job_id: UUID) -> None:
 async def refit_job(
     connection: AsyncConnection, process: WorkerProcess, job_id: UUID, clock: Clock, report: Report
 ) -> Outcome:
-    """Refit a job and return the operation's outcome. The caller makes sure that no other replica does the same.
+    """Refit a job and return the operation's outcome. The caller ensures that no other replica does the same.
 
-    Raises `Outdated` if votes were removed or put back meanwhile.
+    Raises `Outdated` if votes were removed or put back in the meantime.
     """
     history = await read_history(connection, job_id)
     if not history.job.items:
@@ -117,7 +117,7 @@ async def refit_job(
 
 
 def _fit_history(history: History) -> tuple[Fit, dict[str, LowInformation]]:
-    """Fit all answers, and find the workers who are not worth asking by that fit."""
+    """Fit all answers, and find the low-information workers by that fit."""
     job, ballots = history.job, ballots_of(history)
     prior = skill_rows(job.engine, history.carried, ballots.workers)
     crowd = FittedCrowd(skill=skill_rows(job.engine, history.skills, ballots.workers, prior), prior=prior)
@@ -137,10 +137,10 @@ async def _catch_up(connection: AsyncConnection, draft: RefitDraft) -> None:
 
 
 async def _take_over(connection: AsyncConnection, draft: RefitDraft) -> Job:
-    """Put the fitted stage and the fitted skills into force; the items follow later.
+    """Write the fitted stage and the fitted skills; the items follow later.
 
-    A few workers per transaction, each as of the last answer by then. If the stage changes, all workers in one
-    transaction, because the numbers of a skill then mean something else.
+    Each transaction writes a few workers, with all answers until then. If the stage changes, one transaction writes all
+    workers, because the parameters of a skill then have another meaning.
     """
     job = draft.history.job
     changes_stage = draft.fit.stage != job.stage
@@ -151,7 +151,7 @@ async def _take_over(connection: AsyncConnection, draft: RefitDraft) -> Job:
             votes, draft.until = await votes_since(connection, job.job_id, draft.until)
             draft.learn(votes)
             job = _with_stage(job, draft)
-            if changes_stage:  # also of workers whose only answers are on items newer than the fit
+            if changes_stage:  # also those of workers who answered only items newer than the fit
                 await forget_skills(connection, job.job_id)
             some = list(draft.skills) if changes_stage else names[start : start + _WORKERS]
             await replace_skills(connection, job.job_id, _fitted_skills(job, draft, some))
@@ -161,7 +161,7 @@ async def _take_over(connection: AsyncConnection, draft: RefitDraft) -> Job:
 
 
 def _with_stage(job: Job, draft: RefitDraft) -> Job:
-    """The job in the stage that the fit has chosen, with the time of the next refit."""
+    """Return the job in the stage that the fit has chosen, with the time of the next refit."""
     schedule, choice = job.policy.refit, draft.fit.choice
     return job.reconfigured(
         stage=draft.fit.stage,
@@ -190,7 +190,7 @@ async def _write_pages(connection: AsyncConnection, draft: RefitDraft, clock: Cl
 
 
 async def _write_page(connection: AsyncConnection, draft: RefitDraft, item_ids: list[int], clock: Clock) -> Job:
-    """Judge items before the job is locked, and under the lock only those again that have changed meanwhile."""
+    """Judge items before the job is locked; under the lock, judge only those again that have changed since."""
     async with connection.begin():
         judged_by = await load_job(connection, draft.history.job.job_id)
         versions = await versions_of(connection, judged_by.job_id, item_ids)
@@ -214,7 +214,7 @@ async def _write_page(connection: AsyncConnection, draft: RefitDraft, item_ids: 
 async def _changes(
     connection: AsyncConnection, draft: RefitDraft, job: Job, item_ids: Sequence[int]
 ) -> list[DecisionChange]:
-    """How the fit and the answers since then change these items."""
+    """Return how the fit and the answers since then change these items."""
     rows = await item_rows_of(connection, job.job_id, item_ids)
     since = await votes_on_items_since(connection, job.job_id, item_ids, draft.until)
     workers = await load_workers(connection, job.job_id, {vote.worker for vote in since if vote.worker is not None})

@@ -14,7 +14,7 @@ from app.store.job_history import History
 
 
 def context_of_history(history: History) -> ItemContext:
-    """The context of all items of the job, by number."""
+    """Build the context of all items of the job, by number."""
     job = history.job
     return replace(ItemContext.plain(job.items, job.policy.seed), prior=history.prior, gold=history.gold)
 
@@ -39,11 +39,11 @@ class RefitDraft:
 
     @property
     def item_ids(self) -> list[int]:
-        """Items with answers."""
+        """List the items with answers."""
         return (np.flatnonzero(self.votes.any(axis=1)) + 1).tolist()
 
     def learn(self, votes: Sequence[CountedVote]) -> None:
-        """Learn answers that arrived since, with the same result as one by one; items that are newer are left out."""
+        """Learn answers that arrived since the fit, with the same result as one by one; newer items are left out."""
         for batch in _independent_batches([vote for vote in votes if vote.item_id <= len(self.votes)]):
             rows = np.array([vote.item_id - 1 for vote in batch])
             skill = np.array([self.skills.get(vote.worker or "", self.newcomer) for vote in batch])
@@ -55,7 +55,7 @@ class RefitDraft:
             }
 
     def with_votes(self, item_ids: Sequence[int], votes: Sequence[CountedVote], skills: Mapping[str, Array]) -> State:
-        """The state of these items after further votes, whose workers have these skills; the draft stays as it is."""
+        """Return these items' state after further votes by workers with these skills; the draft stays the same."""
         rows = np.array(item_ids) - 1
         if not votes:
             return self._state(rows)
@@ -76,13 +76,13 @@ class RefitDraft:
 
     def _put(self, rows: IntArray, state: State) -> None:
         wider = state.model_state.shape[1] - self.model_state.shape[1]
-        if wider > 0:  # a model that keeps something of every answer
+        if wider > 0:  # the model stores something for every answer
             self.model_state = np.pad(self.model_state, ((0, 0), (0, wider)), constant_values=np.nan)
         self.votes[rows], self.model_state[rows] = state.votes, state.model_state
 
 
 def _independent_batches(votes: Sequence[CountedVote]) -> Iterator[list[CountedVote]]:
-    """Cut where an item or a worker comes again: the votes of a batch can be learned at once."""
+    """Split the votes before an item or a worker repeats: the votes of a batch can be learned together."""
     batch: list[CountedVote] = []
     seen: set[object] = set()
     for vote in votes:

@@ -1,4 +1,4 @@
-"""Replay a job's own answers under other policies, to see what those would have cost."""
+"""Replay a job's own answers with other policies, to see what they would have cost."""
 
 import asyncio
 from collections.abc import Sequence
@@ -30,10 +30,10 @@ REPLAY = "replay"
 OWN_POLICY = "job"  # the name of the job's own policy among the policies to replay
 MAX_ANSWERS = 400_000  # bought in all runs of all policies together: about a minute
 MAX_PAIRS = 4_000_000  # answers times seeds in memory at once: some hundred megabytes
-MAX_CELLS = 10_000_000  # workers times items of a sequential run, which remembers every pair
+MAX_CELLS = 10_000_000  # workers times items of a sequential run, which stores every pair
 MAX_WAITING = 10  # replays of one job
-_SEQUENTIAL = 10  # a sequential run takes so many times as long as one of many parallel runs
-_QUICK = 3000  # answers bought in all: less than it takes to start a process
+_SEQUENTIAL = 10  # a sequential run takes this many times as long as a parallel one
+_QUICK = 3000  # answers bought in all runs: takes less time than starting a process
 
 
 @dataclass(frozen=True)
@@ -48,13 +48,13 @@ class ReplayRequest:
 
     @classmethod
     def of(cls, operation: Operation) -> "ReplayRequest":
-        """The request that was stored with an unfinished operation."""
+        """Read the request that was stored with an unfinished operation."""
         stored: dict[str, Any] = (operation.outcome or {})["asked"]
         lists: dict[str, Sequence[Any]] = {name: tuple(stored[name]) for name in ("policies", "labels_per_item")}
         return cls(**stored | lists)
 
     def policy_of(self, name: str, own: JobPolicy) -> JobPolicy:
-        """The policy with this name, which may be the job's own."""
+        """Return the policy with this name, which may be the job's own."""
         return own if name == OWN_POLICY else policy_of(name, own.labels, self.workers, own.seed)
 
 
@@ -87,7 +87,7 @@ class ReplayHandler:
         history = await read_history(connection, job_id)
         answers = len(history.votes.item)
         crowd = await self.process.run(answers, recorded_answers, history)
-        _refuse_too_many_cells(history.job, request, len(crowd.workers), len(crowd.items))  # it may have grown
+        _refuse_too_many_cells(history.job, request, len(crowd.workers), len(crowd.items))  # the job may have grown
         is_quick = answers * request.seeds * len(request.policies) <= _QUICK
         run = asyncio.to_thread if is_quick else self.process.run_in_process
         rows: list[dict[str, Any]] = []
@@ -98,10 +98,10 @@ class ReplayHandler:
 
 
 def recorded_answers(history: History) -> RecordedAnswers:
-    """The job's counted answers as a recorded crowd.
+    """Convert the job's counted answers to a recorded crowd.
 
-    The truth of an item is its gold label or, without gold, what all answers say by the job's aggregation; an item on
-    which they tie has none.
+    The truth of an item is its gold label or, without gold, the label that the job's aggregation gives for all answers;
+    a tie has no truth.
     """
     votes, job = history.votes, history.job
     truth = job.policy.aggregation.fit(ballots_of(history)).labels() if len(votes.item) else np.empty(0, dtype=np.intp)
@@ -127,15 +127,15 @@ def replay_policy(crowd: RecordedAnswers, own: JobPolicy, request: ReplayRequest
 
 
 async def request_replay(database: AsyncEngine, job_id: UUID, request: ReplayRequest, now: datetime) -> Operation:
-    """Ask for a replay; one that would take too long is refused, and so is one too many that waits."""
+    """Request a replay; raises if it would take too long, or if too many are waiting."""
     async with database.begin() as connection:
         job = await lock_job(connection, job_id)
         if not job.answers:
-            raise NothingToReplay("This job has no answers yet. Ask for a replay when it has some")
+            raise NothingToReplay("The job has no answers yet. Request a replay when it has some.")
         if await count_unfinished(connection, job_id, REPLAY) >= MAX_WAITING:
             raise InvalidInput(
-                f"{MAX_WAITING} replays of this job are waiting already, which is the limit. "
-                "Try again when one of them is done"
+                f"{MAX_WAITING} replays of this job are already waiting, which is the limit. "
+                "Try again when one of them is done."
             )
         _refuse_what_takes_too_long(job, request)
         items = min(job.items, job.answers)
@@ -150,16 +150,16 @@ def _refuse_what_takes_too_long(job: Job, request: ReplayRequest) -> None:
     if request.seeds <= most:
         return
     if most == 0:
-        detail = f"The job has {job.answers:,} answers, too many to replay these policies even with one seed"
-        advice = "Ask for fewer policies or fewer labels per item"
+        detail = f"The job has {job.answers:,} answers, too many to replay these policies even with one seed."
+        advice = "Even one seed takes too long; request fewer policies or fewer labels per item"
     else:
-        detail = f"The job has {job.answers:,} answers: these policies can be replayed with at most {most} seeds"
-        advice = f"Must be at most {most} here"
+        detail = f"The job has {job.answers:,} answers, so these policies can be replayed with at most {most} seeds."
+        advice = f"Must be at most {most}"
     raise InvalidInput(detail, errors=(FieldError("#/seeds", advice),))
 
 
 def _effort(job: Job, request: ReplayRequest, name: str) -> int:
-    """Answers that one run of the policy buys, in answers of parallel runs that take as long."""
+    """Return the answers that one run of the policy buys, weighted by time: a sequential run takes longer."""
     policy = request.policy_of(name, job.policy)
     bought = [min(int(each * job.items), job.answers) for each in request.labels_per_item]
     answers = sum(alike[-1] for alike in group_budgets(with_worker_choice(policy, request.workers), bought, job.items))
@@ -172,8 +172,8 @@ def _refuse_too_many_cells(job: Job, request: ReplayRequest, workers: int, items
     for position, policy in enumerate(request.policies):
         if runs_sequentially(request.policy_of(policy, job.policy), request.workers):
             detail = (
-                f"{workers:,} workers (each unnamed answer counts as one) times {items:,} items are more than the "
-                f"{MAX_CELLS:,} pairs with which {policy!r} can be replayed"
+                f"{policy!r} can be replayed with at most {MAX_CELLS:,} pairs of worker and item. "
+                f"The job has {workers:,} workers (each unnamed answer counts as one) times {items:,} items."
             )
-            advice = "Leave this policy out: the job is too large for it"
+            advice = "The job is too large for this policy; leave it out"
             raise InvalidInput(detail, errors=(FieldError(f"#/policies/{position}", advice),))

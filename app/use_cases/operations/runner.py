@@ -1,4 +1,4 @@
-"""The background runner: work on jobs that no request waits for, away from the requests."""
+"""The background runner: work on jobs that no request waits for."""
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
@@ -24,17 +24,17 @@ class Handler(Protocol):
     """One kind of background work."""
 
     async def due(self, connection: AsyncConnection) -> Sequence[UUID]:
-        """List the jobs that need this work: it was asked for, is due by itself, or was interrupted by a crash."""
+        """List the jobs that need this work: it was requested, is due, or was interrupted by a crash."""
 
     async def run(self, connection: AsyncConnection, job_id: UUID) -> bool:
-        """Do one piece of this work on a job; False if there is none. No other replica does the same meanwhile."""
+        """Do one piece of this work on a job; False if there is none. The caller keeps other replicas out."""
 
 
 class Lane:
     """Handlers that share a lock per job, a worker process and a number of connections.
 
-    A job's work in one lane happens one piece after the other, that of the first handler first. Lanes do not wait for
-    each other, and within a lane jobs take turns.
+    Within a lane, the work on one job runs one piece after the other, starting with the first handler, and jobs take
+    turns. Lanes do not wait for each other.
     """
 
     def __init__(
@@ -46,22 +46,22 @@ class Lane:
         jobs_at_once: int,
         sweep_rests: bool = False,
     ) -> None:
-        """With `sweep_rests`, the sweep starts work only in a tenth of the time, and only if none is under way."""
+        """With `sweep_rests`, work that the sweep starts takes at most a tenth of the time, one piece at a time."""
         self.name = name
         self.handlers = handlers
         self.process = process
         self.sweep_rests = sweep_rests
-        self.slots = asyncio.Semaphore(jobs_at_once)  # first come, first served: that makes jobs take turns
+        self.slots = asyncio.Semaphore(jobs_at_once)  # first come, first served, so that jobs take turns
         self.tasks: dict[UUID, asyncio.Task[None]] = {}
-        self.again: set[UUID] = set()  # jobs for which more work was announced while they were worked on
+        self.again: set[UUID] = set()  # jobs that got more work while a task worked on them
         self.rests_until: dict[UUID, float] = {}  # by the time of the event loop
 
     def is_rested(self, job_id: UUID) -> bool:
-        """Whether work on this job has taken at most a tenth of the time lately."""
+        """Whether work on this job has recently taken at most a tenth of the time."""
         return asyncio.get_running_loop().time() >= self.rests_until.get(job_id, 0.0)
 
     def is_idle(self) -> bool:
-        """Whether nothing is under way, and work in this lane has taken at most a tenth of the time lately."""
+        """Whether nothing runs, and work in this lane has recently taken at most a tenth of the time."""
         return not self.tasks and all(self.is_rested(job_id) for job_id in self.rests_until)
 
     def rest(self, job_id: UUID, worked: float) -> None:
@@ -73,18 +73,18 @@ class Lane:
 class BackgroundRunner:
     """Runs the handlers of each lane: one task per job and lane, and an advisory lock against other replicas.
 
-    All that is to be done is stored in the database, so a crash loses nothing: the sweep finds it again.
+    All pending work is stored in the database, so a crash loses nothing: the sweep finds it again.
     """
 
     def __init__(self, database: AsyncEngine, lanes: Sequence[Lane]) -> None:
-        """`database` needs a connection for each job that the lanes work on at once, and one for the sweep."""
+        """`database` needs one connection for each job that is worked on at the same time, and one for the sweep."""
         self._database = database
         self.lanes: dict[LaneName, Lane] = {lane.name: lane for lane in lanes}
 
     def begin(self, job_id: UUID, lane_name: LaneName = "upkeep") -> asyncio.Task[None]:
-        """Do the job's work in this lane; if that is under way, look for more when it is done.
+        """Start the job's work in this lane; if it already runs, look for more when it is done.
 
-        Returns the task, which ends when the job has no such work left. It raises nothing: errors are logged.
+        Returns the task, which ends when no such work is left. It does not raise: errors are logged.
         """
         lane = self.lanes[lane_name]
         if job_id in lane.tasks:
@@ -94,12 +94,12 @@ class BackgroundRunner:
         return lane.tasks[job_id]
 
     def begin_if_rested(self, job_id: UUID, lane_name: LaneName = "upkeep") -> None:
-        """Begin, but not while a crowd would notice: such work takes at most a tenth of a busy job's time."""
+        """Begin, unless the job had such work recently: it may take at most a tenth of a busy job's time."""
         if self.lanes[lane_name].is_rested(job_id):
             self.begin(job_id, lane_name)
 
     async def sweep(self) -> None:
-        """Begin the work that is due or that a crash has interrupted."""
+        """Begin work that is due or was interrupted by a crash."""
         for lane in self.lanes.values():
             if lane.sweep_rests and not lane.is_idle():
                 continue
@@ -110,7 +110,7 @@ class BackgroundRunner:
                     self.begin(job_id, lane.name)
 
     async def close(self) -> None:
-        """Stop all work. What is unfinished stays so in the database, and the next sweep begins it again."""
+        """Stop all work. Unfinished work stays in the database, and the next sweep begins it again."""
         tasks = [task for lane in self.lanes.values() for task in lane.tasks.values()]
         for task in tasks:
             task.cancel()
@@ -127,7 +127,7 @@ class BackgroundRunner:
                 lane.again.discard(job_id)
                 more = await self._run_next(lane, job_id) or job_id in lane.again
         except JobUnknown:
-            return  # the job was deleted meanwhile
+            return  # the job was deleted in the meantime
         except Exception as error:
             if is_lost(error):
                 log.warning("work interrupted, will try again", lane=lane.name, job=str(job_id), error=str(error))
@@ -135,10 +135,10 @@ class BackgroundRunner:
                 log.exception("work failed", lane=lane.name, job=str(job_id))
         finally:
             lane.rest(job_id, now() - started)
-            lane.tasks.pop(job_id, None)  # no await since the last look at `again`: a later `begin` starts a new task
+            lane.tasks.pop(job_id, None)  # no await since `again` was checked, so a later `begin` starts a new task
 
     async def _run_next(self, lane: Lane, job_id: UUID) -> bool:
-        """Run the first handler that finds work; False if none does, or if another replica works on the job."""
+        """Run the first handler that finds work; False if no handler does, or if another replica works on the job."""
         async with lane.slots, _exclusively(self._database, job_id, lane.name) as connection:
             if connection is None:
                 return False
@@ -150,7 +150,7 @@ class BackgroundRunner:
 
 @asynccontextmanager
 async def _exclusively(database: AsyncEngine, job_id: UUID, work: str) -> AsyncIterator[AsyncConnection | None]:
-    """A connection that holds the advisory lock for this work on a job; None if another replica holds it."""
+    """Yield a connection that holds the advisory lock for this work on a job; None if another replica holds it."""
     async with database.connect() as connection:
         if not await lock_work(connection, job_id, work):
             yield None

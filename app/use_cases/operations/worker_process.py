@@ -1,7 +1,7 @@
-"""Long arithmetic away from the event loop: short work in a thread, long work in a process.
+"""Run arithmetic off the event loop: short work in a thread, long work in a process.
 
-`concurrent.futures` is not used: its pools keep both ends of their pipes open, so they wait for ever for the rest of a
-result whose sender was killed, and the service can never exit.
+`concurrent.futures` is not used: its pools keep both ends of their pipes open. If a process is killed while it sends a
+result, the pool waits for the rest for ever, and the service can never exit.
 """
 
 import asyncio
@@ -20,7 +20,7 @@ from typing import Any, ParamSpec, TypeVar
 P = ParamSpec("P")
 T = TypeVar("T")
 
-_SMALL = 20_000  # answers: some ten milliseconds, less than it takes to send them to another process
+_SMALL = 20_000  # answers: about ten milliseconds of work, less than sending them to a process takes
 
 
 class WorkLost(RuntimeError):
@@ -28,7 +28,7 @@ class WorkLost(RuntimeError):
 
 
 class WorkerProcess:
-    """One process that carries out one call after the other; started when it is first needed, and again if killed.
+    """One process that runs one call after the other; it starts when it is first needed, and again if it was killed.
 
     A thread is not enough for long work: it would compete with the event loop for the interpreter.
     """
@@ -37,13 +37,13 @@ class WorkerProcess:
         self._child: _ChildProcess | None = None
 
     async def run(self, size: int, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Call `work` in a thread if its `size` is small, else in the process."""
+        """Call `work` in a thread if its `size` is small, otherwise in the process."""
         if size <= _SMALL:
             return await asyncio.to_thread(work, *args, **kwargs)
         return await self.run_in_process(work, *args, **kwargs)
 
     async def run_in_process(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Call `work` in the process; it, its arguments and its result are pickled."""
+        """Call `work` in the process; the function, its arguments and its result are pickled."""
         child = self._child = self._child or _ChildProcess()
         try:
             return await asyncio.wrap_future(child.submit(work, *args, **kwargs))
@@ -53,7 +53,7 @@ class WorkerProcess:
             raise
 
     def close(self) -> None:
-        """Kill the process at once; calls that are under way or waiting raise `WorkLost`."""
+        """Kill the process at once; running and waiting calls raise `WorkLost`."""
         if self._child is not None:
             self._child.kill()
         self._child = None
@@ -64,7 +64,7 @@ class _ChildProcess:
 
     def __init__(self) -> None:
         self._pipe, other_end = multiprocessing.Pipe()
-        context = multiprocessing.get_context("spawn")  # a fork would copy open connections and locked locks
+        context = multiprocessing.get_context("spawn")  # a fork would copy open connections and held locks
         self._process = context.Process(target=_serve, args=(other_end,), daemon=True)
         self._process.start()
         other_end.close()  # so that the pipe breaks when the process dies
@@ -92,7 +92,7 @@ class _ChildProcess:
 
 
 def _serve(pipe: Connection) -> None:
-    """Carry out calls until the pipe breaks, with lower priority than the service; Ctrl-C is left to the service."""
+    """Run calls until the pipe breaks, with lower priority than the service; only the service handles Ctrl-C."""
     os.nice(10)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_exit_with_the_service, daemon=True).start()
@@ -102,7 +102,7 @@ def _serve(pipe: Connection) -> None:
 
 
 def _reply_to(message: bytes) -> bytes:
-    """The pickled result of a call, or the error that it raised."""
+    """Run a pickled call; return its pickled result, or the error that it raised."""
     try:
         work, args, kwargs = pickle.loads(message)  # noqa: S301  from our own service
         return pickle.dumps((work(*args, **kwargs), None))
@@ -112,7 +112,7 @@ def _reply_to(message: bytes) -> bytes:
 
 
 def _pickled(error: Exception) -> bytes:
-    """An error as a reply; one that cannot be pickled becomes a RuntimeError with the same text."""
+    """Pickle an error; one that cannot be pickled becomes a RuntimeError with the same text."""
     try:
         reply = pickle.dumps((None, error))
         pickle.loads(reply)  # noqa: S301  our own

@@ -1,4 +1,4 @@
-"""Compare a running job with the promise of the plan that it was made from."""
+"""Compare a running job with the promise of its plan."""
 
 from collections.abc import Mapping
 
@@ -7,7 +7,7 @@ from app.policy.planning.plan_check import Comparison, ExpectedEnd, ProjectedInt
 
 
 def check_plan(job: Job) -> Comparison:
-    """Tell whether the job keeps the promise of its plan, by its end, its forecast, or what it has spent so far."""
+    """Say whether the job keeps the promise of its plan, by its end, its forecast, or its spending so far."""
     assert job.plan is not None  # noqa: S101  only jobs with a plan are compared
     promised = {name: None if value is None else float(value) for name, value in job.plan["promise"].items()}
     so_far = SoFar(
@@ -29,7 +29,7 @@ def check_plan(job: Job) -> Comparison:
 
 
 def _expected_end(job: Job) -> ExpectedEnd | None:
-    """The job's forecast in the units of a promise: per item, and as shares. None if items were added since."""
+    """Convert the job's forecast to the units of a promise: per item, and shares. None if items were added since."""
     if job.forecast is None or job.forecast["items"] != job.items:
         return None
     items, accuracy = job.forecast["items"], job.forecast["accuracy"]

@@ -1,4 +1,4 @@
-"""Choose the point of an accuracy-cost curve that suits what a requester asked for."""
+"""Choose the point of an accuracy-cost curve that fits a request."""
 
 from dataclasses import dataclass
 from decimal import Decimal
@@ -15,7 +15,7 @@ from app.policy.planning.value_functions import ROUNDING, AnyValue, StepValue
 
 @dataclass(frozen=True)
 class NamedPoint:
-    """A point by one of its coordinates; exactly one is given."""
+    """A point by exactly one of its coordinates."""
 
     loss: Decimal | None = None
     accuracy: float | None = None
@@ -24,7 +24,7 @@ class NamedPoint:
 
 @dataclass(frozen=True, kw_only=True)
 class Wishes:
-    """What was asked for: a point by name, or a value and constraints."""
+    """The request: a point by a coordinate, or a value and constraints."""
 
     cost: Decimal  # of one answer
     at: NamedPoint | None = None
@@ -36,7 +36,7 @@ class Wishes:
 
     @property
     def most_per_item(self) -> tuple[str, float] | None:
-        """The field that limits the cost of an item, and the limit."""
+        """Return the field that limits the cost of an item, and the limit."""
         if self.budget is not None and self.items is not None:
             return "budget", float(self.budget) / self.items
         return None if self.max_cost is None else ("max_cost", float(self.max_cost))
@@ -44,7 +44,7 @@ class Wishes:
 
 @dataclass(frozen=True)
 class StrategyChoice:
-    """The point that was chosen, a loss at which it is the best one, and why it was chosen."""
+    """The chosen point, a loss for which it is the best one, and the reason."""
 
     point: int
     loss: float  # in costs of an answer
@@ -52,7 +52,7 @@ class StrategyChoice:
 
 
 def choose_strategy(wishes: Wishes, curve: AccuracyCostCurve) -> StrategyChoice | None:
-    """The point that was named, or that suits the wishes best; None if nothing was asked for."""
+    """Return the point that was named, or the one that fits the wishes best; None without wishes."""
     if wishes.at is not None:
         return _named(wishes.at, wishes, curve)
     if isinstance(wishes.value, StepValue):
@@ -91,7 +91,7 @@ def _of_point(curve: AccuracyCostCurve, point: int | None, code: str, message: s
 
 
 def _allowed(wishes: Wishes, curve: AccuracyCostCurve) -> Mask:
-    """The points within the constraints, of which there is at least one."""
+    """Select the points within the constraints; raises if there is none."""
     costs = curve.answers * float(wishes.cost)
     field, most = wishes.most_per_item or ("max_cost", inf)
     if wishes.most_per_item is not None:
@@ -103,7 +103,7 @@ def _allowed(wishes: Wishes, curve: AccuracyCostCurve) -> Mask:
     good_enough = curve.accuracy >= wishes.min_accuracy - ROUNDING
     if not (affordable & good_enough).any():
         needed, reached = float(costs[good_enough][0]), curve.accuracy[affordable][-1]
-        message = f"Takes {needed:.6g} per item; what `{field}` allows reaches an accuracy of {_down(reached)}"
+        message = f"This accuracy costs {needed:.6g} per item; `{field}` allows an accuracy of {_down(reached)} at most"
         raise InvalidInput.at("#/min_accuracy", message)
     return np.asarray(affordable & good_enough)
 
@@ -114,7 +114,7 @@ def _check_attainable(accuracy: float, curve: AccuracyCostCurve, pointer: str) -
     prior = curve.prior
     message = (
         f"Must be at most {_down(curve.ceiling)}: under Beta({prior.a:.4g}, {prior.b:.4g}), "
-        f"{curve.most_answers} answers reach no more, and no number of answers exceeds "
+        f"{curve.most_answers} answers cannot reach more, and no number of answers can exceed "
         f"{_down(ceiling_with_any_number(prior))}"
     )
     raise InvalidInput.at(pointer, message)
@@ -125,9 +125,9 @@ def _check_covers_an_answer(most: float, wishes: Wishes, pointer: str) -> None:
         return
     each = f" for each of {wishes.items} items" if pointer == "#/budget" else ""
     least = wishes.cost * (wishes.items or 1) if each else wishes.cost
-    raise InvalidInput.at(pointer, f"Must be at least {least:f}, which covers one answer{each}")
+    raise InvalidInput.at(pointer, f"Must be at least {least:f}, which pays for one answer{each}")
 
 
 def _down(accuracy: float) -> str:
-    """Four decimals, rounded down, so that what a message names can be reached."""
+    """Round down to four decimals, so that the accuracy in a message can be reached."""
     return f"{np.floor(accuracy * 1e4) / 1e4:.4f}"

@@ -1,4 +1,4 @@
-"""Find out how hard the questions are for the crowd, from a distribution, a pilot, or a job's answers."""
+"""Find the prior (how hard the questions are) from a distribution, a pilot, or a job's answers."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
@@ -52,7 +52,7 @@ PriorSource = BetaSource | PilotSource | JobSource
 
 @dataclass(frozen=True)
 class FoundPrior:
-    """A prior, and the estimate that it rests on unless the caller gave it."""
+    """A prior, and the estimate behind it unless the caller gave the prior."""
 
     prior: Prior
     source: Literal["beta", "pilot", "job"]
@@ -60,7 +60,7 @@ class FoundPrior:
 
 
 async def find_prior(database: AsyncEngine, source: PriorSource, at: str = "#/prior") -> FoundPrior:
-    """The prior that was given, or that the answers show; `at` is where the request names it, for messages."""
+    """Return the given prior, or estimate it from answers; `at` is its JSON pointer in the request, for messages."""
     if isinstance(source, BetaSource):
         return FoundPrior(Prior(source.a, source.b), "beta")
     if isinstance(source, JobSource):
@@ -100,13 +100,13 @@ def _votes_of_answers(answers: Sequence[PilotVote], where: str) -> DifficultyVot
 
 
 def _counted(answers: Sequence[PilotVote], where: str) -> list[list[int]]:
-    """The votes per item and label. A worker may answer an item once."""
+    """Count the votes per item and label; raises if a worker answers an item twice."""
     seen: set[tuple[str, str]] = set()
     votes: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for place, (item, worker, label) in enumerate(answers):
         if worker is not None:
             if (item, worker) in seen:
-                message = f"{shortened(worker)} answered {shortened(item)} before; each worker may answer an item once"
+                message = f"{shortened(worker)} has already answered {shortened(item)}; only one answer is allowed"
                 raise InvalidInput.at(f"{where}/{place}", message)
             seen.add((item, worker))
         votes[item][label] += 1

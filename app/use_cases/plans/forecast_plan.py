@@ -20,7 +20,7 @@ class PlannedJob:
 
 
 async def forecast_planned_job(job: PlannedJob, prior: Prior, crowd: ForecastCrowd) -> Forecast:
-    """How the job would end, with workers who are right as often as the prior says."""
+    """Forecast how the job would end, with workers who are right as often as the prior says."""
     return await in_plan_thread(_simulated, job, prior, crowd)
 
 

@@ -1,4 +1,4 @@
-"""Compute plans in threads of their own, so that heavy ones keep no other request waiting."""
+"""Compute plans in separate threads, so that other requests do not wait for heavy ones."""
 
 import asyncio
 from collections.abc import Callable
@@ -15,7 +15,7 @@ _MOST_WAITING = 16
 
 
 class PlanThreads:
-    """A few threads with a bounded queue. When the queue is full, requests are refused and should be sent again."""
+    """A few threads with a bounded queue. When the queue is full, requests are refused; clients may retry."""
 
     def __init__(self, threads: int, most_waiting: int) -> None:
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="plan")
@@ -24,10 +24,10 @@ class PlanThreads:
         self._lock = Lock()
 
     async def run(self, work: Callable[..., Found], *args: Any) -> Found:  # noqa: ANN401  the work's own
-        """The work's result. If the request ends before the work has begun, the work is dropped."""
+        """Run the work and return its result. If the request ends before the work has begun, the work is dropped."""
         with self._lock:
             if self._unfinished >= self._most:
-                raise TooSlow("Too many plans are being computed at the moment. Send the request again in a second")
+                raise TooSlow("Too many plans are being computed at the moment. Send the request again in a second.")
             self._unfinished += 1
         future = self._pool.submit(work, *args)
         future.add_done_callback(self._done)

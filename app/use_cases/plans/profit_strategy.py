@@ -1,4 +1,4 @@
-"""A strategy that asks while the next answer saves more than it costs, as a job can carry it out."""
+"""The strategy that asks while the next answer saves more than it costs, as a requirement of a job."""
 
 from dataclasses import dataclass
 
@@ -19,7 +19,7 @@ class AnswerStakes:
 
 @dataclass(frozen=True)
 class ProfitStrategy:
-    """The requirement that carries the strategy out, and what it is expected to lead to, per item."""
+    """The requirement for the strategy, and what to expect from it per item."""
 
     requirement: Profit
     max_answers: int
@@ -30,9 +30,9 @@ class ProfitStrategy:
 
 
 def profit_strategy(stakes: AnswerStakes, prior: Prior, max_answers: int) -> ProfitStrategy | None:
-    """The strategy with what a job expects of it; None if the stakes are beyond what a job takes.
+    """Build the strategy with its expectations; None if the stakes exceed a job's limits.
 
-    A job resolves no item that ends in a tie, so that `resolved` may be less than 1.
+    A job does not resolve an item that ends in a tie, so `resolved` may be less than 1.
     """
     if max(stakes.value, stakes.loss) > MOST_MONEY:
         return None

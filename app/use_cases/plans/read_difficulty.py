@@ -1,4 +1,4 @@
-"""Tell how hard a job's questions are, from the answers that it has."""
+"""Read the votes that show how hard a job's questions are."""
 
 from uuid import UUID
 

@@ -10,7 +10,7 @@ from app.domain.job import Job
 from app.policy.aggregation import AnyAggregation, Consensus
 from app.store.job_history import ballots_of, read_history
 
-_CACHED = 8  # fits: a page of results should not cost a fit of the whole job
+_CACHED = 8  # fits: not every page of results should fit the whole job
 
 
 class Fits:
@@ -20,7 +20,7 @@ class Fits:
         self._cached: OrderedDict[tuple[UUID, int, int, int, str], asyncio.Task[Consensus]] = OrderedDict()
 
     async def consensus(self, database: AsyncEngine, job: Job, aggregation: AnyAggregation) -> Consensus:
-        """The fit of all answers by this aggregation, from the cache if it is there."""
+        """Fit all answers with this aggregation, or return the cached fit."""
         key = (job.job_id, job.items, job.answers, job.recounts, aggregation.model_dump_json())
         if key not in self._cached:
             self._cached[key] = asyncio.create_task(_fit(database, job.job_id, aggregation))

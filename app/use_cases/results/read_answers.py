@@ -22,15 +22,15 @@ class AnswerPage:
 
 @dataclass(frozen=True)
 class AnswerSet:
-    """The answers that the job has when the set is opened; later ones are not in it."""
+    """The answers that the job has when the set is opened, without later ones."""
 
     database: AsyncEngine
     job: Job
 
     async def page(self, after: int, most: int) -> AnswerPage:
-        """Load up to `most` answers from behind `after`."""
+        """Load up to `most` answers after `after`."""
         async with self.database.connect() as connection:
-            await load_job(connection, self.job.job_id)  # raises if the job was deleted, so that an export breaks off
+            await load_job(connection, self.job.job_id)  # raises if the job was deleted, which ends an export
             found = await page_of_answers(
                 connection, self.job.job_id, after=after, until=self.job.answers, most=most + 1
             )

@@ -21,7 +21,7 @@ from app.store.result_rows import ResultRow, page_of_result_rows
 from app.use_cases.results.fit_answers import Fits
 from app.use_cases.work.judging import ItemFacts, context_of
 
-ROWS = 2000  # per page when all are read: a few milliseconds of the event loop, less than a megabyte
+ROWS = 2000  # per page when all are read: a few milliseconds on the event loop, less than a megabyte
 
 VoteRows: TypeAlias = Sequence[tuple[int, ...]]
 
@@ -47,7 +47,7 @@ class ResultPage:
 
 @dataclass(frozen=True)
 class FittedResults:
-    """The labels that an aggregation gives all items of the job."""
+    """The labels of all items of the job by an aggregation."""
 
     labels: Index  # (items,)
     chances: Array  # (items, classes)
@@ -57,19 +57,19 @@ class FittedResults:
 class ResultSet:
     """A job's results, for the items that it had when the set was opened.
 
-    Each page shows its items as they are when it is read. Together the pages are no snapshot, but a slow reader holds
-    no connection and no transaction.
+    Each page shows its items as of the moment when it is read. All pages together are not one snapshot, but a slow
+    reader holds no connection and no transaction.
     """
 
     database: AsyncEngine
     job: Job
     state: ItemState | None
-    fitted: FittedResults | None  # None: the label follows from the item's own row
-    believed: bool  # labels by the worker model's belief instead of by votes
-    keep_decisions: bool  # a resolved item keeps the label that was decided, which may be based on more than votes
+    fitted: FittedResults | None  # None if the label follows from the item's own row
+    believed: bool  # use the worker model's belief instead of votes
+    keep_decisions: bool  # a resolved item keeps its decided label, which may depend on more than votes
 
     async def page(self, after: int, most: int) -> ResultPage:
-        """Load up to `most` results from behind `after`."""
+        """Load up to `most` results after `after`."""
         async with self.database.connect() as connection:
             found = await page_of_result_rows(
                 connection,
@@ -81,13 +81,11 @@ class ResultSet:
                 with_model_state=self.believed,
             )
             if len(found) < min(most, self.job.items - after):
-                await load_job(
-                    connection, self.job.job_id
-                )  # raises if the job was deleted, so that an export breaks off
+                await load_job(connection, self.job.job_id)  # raises if the job was deleted, which ends an export
         return await asyncio.to_thread(self._page, found, most)
 
     async def pages(self, after: int, most: int | None) -> AsyncIterator[Results]:
-        """Yield the results from behind `after`, at most `most` of them; at least one page, which may be empty."""
+        """Yield at most `most` results after `after`; at least one page, which may be empty."""
         left = self.job.items if most is None else most
         following: int | None = after
         while following is not None:
@@ -133,7 +131,7 @@ async def open_results(
     aggregation: AnyAggregation | None,
     state: ItemState | None,
 ) -> ResultSet:
-    """Open results by the job's own aggregation or another one; if that needs a fit of all answers, it happens here."""
+    """Open results by the job's own aggregation or another one; a fit of all answers, if needed, happens here."""
     async with database.connect() as connection:
         job = await load_job(connection, job_id)
     chosen = aggregation or job.policy.aggregation
@@ -148,14 +146,14 @@ async def open_results(
 
 
 def by_belief(job: Job, outcomes: Sequence[ResultRow]) -> tuple[list[int], list[float]]:
-    """Each item's label, or NOBODY, and its probability by the worker model; items without votes have no label."""
+    """Return each item's label, or NOBODY, and its probability by the worker model; without votes there is no label."""
     labels, chances = [NOBODY] * len(outcomes), [1 / len(job.policy.labels)] * len(outcomes)
     rows: defaultdict[int, list[int]] = defaultdict(list)
     outcomes = [ResultRow(*columns) for columns in outcomes]  # the driver's records have no attributes
     for row, outcome in enumerate(outcomes):
         if any(outcome.votes):
             rows[len(outcome.model_state or ())].append(row)
-    for alike in rows.values():  # a model may keep something per answer; only rows of one length fit into an array
+    for alike in rows.values():  # a model may store something per answer, and an array needs rows of equal length
         belief = _belief(job, [outcomes[row] for row in alike])
         for row, label, chance in zip(alike, belief.winner.tolist(), belief.certainty.tolist(), strict=True):
             labels[row], chances[row] = label, chance
@@ -172,7 +170,7 @@ def _belief(job: Job, outcomes: Sequence[ResultRow]) -> Belief:
 
 
 def by_votes(votes: VoteRows, classes: int) -> tuple[list[int], list[float]]:
-    """Each item's label, or NOBODY, and its probability by votes; computed once for equal votes, which most are.
+    """Return each item's label, or NOBODY, and its probability by votes; equal votes are computed once.
 
     >>> by_votes([(3, 0), (1, 1), (3, 0), (0, 0)], 2)
     ([0, -1, 0, -1], [0.9375, 0.5, 0.9375, 0.5])
@@ -188,7 +186,7 @@ def by_votes(votes: VoteRows, classes: int) -> tuple[list[int], list[float]]:
 
 
 def _confidences(labels: Index, chances: Array, votes: npt.NDArray[np.generic]) -> Array:
-    """The probability of each label; without votes, that of a guess."""
+    """Return the probability of each label; without votes, that of a guess."""
     of_label = np.take_along_axis(chances, labels[:, None], axis=1)[:, 0]
     of_no_label = np.where(votes.any(axis=1), chances.max(axis=1), 1 / chances.shape[1])
     return np.where(labels == NOBODY, of_no_label, of_label)

@@ -1,4 +1,4 @@
-"""Assign the best open items to workers, and never promise more money than the budget holds."""
+"""Assign the best open items to workers, and never reserve more money than the budget has left."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -25,8 +25,8 @@ from app.use_cases.work.judging import ItemFacts, context_of
 from app.use_cases.work.no_work import PAUSED, NoWork
 from app.use_cases.work.queue_window import AskingWorker, Candidate, QueueWindow, skills_for
 
-_TEAM = 64  # workers among whom one is chosen, where a request names none
-_MOST_CONSIDERED = 64 * _TEAM  # workers; beyond them it is assumed that nobody has more to do
+_TEAM = 64  # candidates from whom a worker is chosen if a request names none
+_MOST_CONSIDERED = 64 * _TEAM  # workers; if none of them finds work, nobody is expected to
 
 
 async def assign_next(
@@ -61,18 +61,18 @@ class AssignmentBatch:
     held: dict[str, list[HeldAssignment]]
     workers: Mapping[str, Worker]
     fresh: list[HeldAssignment] = field(default_factory=list)
-    reserved: Decimal = Decimal(0)  # in addition to what was reserved before
+    reserved: Decimal = Decimal(0)  # by this batch, in addition to earlier reservations
     gold: Counter[int] = field(default_factory=Counter)  # new assignments of gold items
 
     def known(self, worker: str | None) -> Worker:
         return self.workers.get(worker or "", UNKNOWN_WORKER)
 
     def is_busy(self, worker: str) -> bool:
-        """The worker holds as many assignments as a worker who is chosen may hold at once."""
+        """Whether the worker holds the most assignments that a chosen worker may hold."""
         return len(self.held.get(worker, ())) >= self.job.policy.max_assignments_per_worker
 
     def new_assignments(self, requests: Sequence[WorkRequest]) -> int:
-        """How many assignments these requests may add; a worker who asks twice gets no more for it."""
+        """Return how many assignments these requests may add; a worker who asks twice does not get more."""
         named: dict[str, int] = {}
         for request in requests:
             name = request.worker
@@ -82,7 +82,7 @@ class AssignmentBatch:
         return sum(request.count for request in requests if request.worker is None) + sum(named.values())
 
     async def serve(self, request: WorkRequest) -> list[HeldAssignment]:
-        """What the worker or the workers of a request hold from now on; empty where there is nothing for them."""
+        """Assign items for a request; returns all assignments that its workers hold now, or none."""
         if request.workers is None:
             return await self._serve_worker(request.worker, request.count)
         team: Sequence[str] = request.workers
@@ -95,7 +95,7 @@ class AssignmentBatch:
         return given
 
     async def write_back(self) -> dict[int, HeldAssignment]:
-        """Write the new assignments; returns them by their number in this batch, with their lasting number."""
+        """Write the new assignments; returns them by their temporary number in this batch, with their final number."""
         if not self.fresh:
             return {}
         numbers = await save_assignments(self.connection, self.job.job_id, [held.assignment for held in self.fresh])
@@ -103,12 +103,12 @@ class AssignmentBatch:
         return {held.assignment.assignment_id: _renumbered(held, numbers) for held in self.fresh}
 
     def balanced(self) -> Job:
-        """The job with the money that was reserved here."""
+        """Return the job with the money that this batch has reserved."""
         job = self.job
         return replace(job, reserved=job.reserved + self.reserved, assignments=job.assignments + len(self.fresh))
 
     async def _serve_worker(self, worker: str | None, count: int) -> list[HeldAssignment]:
-        """What the worker holds, oldest first, with new assignments up to `count`."""
+        """Return the worker's assignments, oldest first, with new ones up to `count`."""
         if self.known(worker).block is not None:
             return []
         mine = self.held.setdefault(worker, []) if worker is not None else []
@@ -123,7 +123,7 @@ class AssignmentBatch:
         return mine[:count]
 
     async def _serve_team(self, team: Sequence[str], request: WorkRequest) -> list[HeldAssignment]:
-        """What these workers hold together, with new assignments up to the request's count."""
+        """Return the assignments of these workers together, with new ones up to the request's count."""
         allowed = [name for name in team if self.known(name).gets_work]
         theirs = [] if request.ignore_held else [held for name in allowed for held in self.held.get(name, ())]
         theirs.sort(key=lambda held: (held.assignment.leased_at, held.assignment.assignment_id))
@@ -135,11 +135,11 @@ class AssignmentBatch:
         return theirs[: request.count]
 
     async def _further_workers(self, besides: Sequence[str]) -> list[str]:
-        """Load registered workers who may be asked, without these, best first."""
+        """Load other registered workers who may be asked, best first."""
         further = await most_promising(self.connection, self.job.job_id, besides=besides, most=_TEAM)
         self.workers = {**self.workers, **further}
         for name, assignments in (await live_assignments_of(self.connection, self.job.job_id, further.keys())).items():
-            self.held.setdefault(name, assignments)  # the database does not know what was assigned in this batch
+            self.held.setdefault(name, assignments)  # the database does not have this batch's assignments yet
         self.queue.add_workers(skills_for(self.job, further, further.keys()))
         return list(further)
 
@@ -150,11 +150,11 @@ class AssignmentBatch:
 
     async def _candidate(self, asking: AskingWorker) -> Candidate | None:
         if asking.affordable is not None and self.job.least_cost * asking.price > asking.affordable:
-            return None  # without a query: at the end of a budget every worker asks, and every search would fail
+            return None  # saves a query: at the end of a budget many workers ask, and every search would fail
         return await self.queue.best_for(asking)
 
     async def _assign_to_best(self, team: Sequence[str]) -> HeldAssignment | None:
-        """The policy chooses the worker: by the candidates of all, or by worker alone until one has a candidate."""
+        """Let the policy choose the worker: by the candidates of all, or by worker alone until one has a candidate."""
         choice, candidates = self.job.policy.worker_choice, dict[str, Candidate]()
         free = [name for name in team if not self.is_busy(name)]
         asking = {name: self._asking(name, self.held.get(name, ())) for name in free}
@@ -195,7 +195,7 @@ class AssignmentBatch:
     async def _assign(
         self, candidate: Candidate, asking: AskingWorker, *, second_opinion: bool = False
     ) -> HeldAssignment:
-        """Assign the candidate, or gold in its place: from outside they look the same."""
+        """Assign the candidate, or a gold item instead; the worker cannot see the difference."""
         why = _why(self.job, candidate, second_opinion=second_opinion)
         item = await self._gold_for(asking)
         if item is None:
@@ -221,7 +221,7 @@ class AssignmentBatch:
         return held
 
     async def _gold_for(self, asking: AskingWorker) -> Item | None:
-        """A gold item, where the draw for this assignment says so; unnamed workers are not tested."""
+        """Return a gold item if the random draw for this assignment says so; unnamed workers are not tested."""
         if asking.worker is None or not self.job.gold_items:
             return None
         policy, number, worker = self.job.policy, self._next_number, number_of(asking.worker)
@@ -245,7 +245,7 @@ class AssignmentBatch:
 async def _open_batch(
     connection: AsyncConnection, job: Job, requests: Sequence[WorkRequest], now: datetime
 ) -> tuple[AssignmentBatch, list[WorkRequest]]:
-    """Load what these requests need; returns the requests with a team for those that leave the choice to the job."""
+    """Load the data for these requests; requests that leave the choice to the job are returned with a team."""
     requests, workers = await _with_teams(connection, job, requests)
     chosen = {name for request in requests if request.workers is not None for name in request.workers}
     batch = AssignmentBatch(
@@ -282,7 +282,7 @@ def _named(requests: Sequence[WorkRequest]) -> set[str]:
 
 
 def _assigned(assignments: Sequence[HeldAssignment], fresh: Mapping[int, HeldAssignment]) -> NextWork:
-    """The response with assignments: those that were held before, then the fresh ones of this batch."""
+    """Build the response with assignments: first those that were already held, then the new ones of this batch."""
     new = [fresh[held.assignment.assignment_id] for held in assignments if held.assignment.assignment_id in fresh]
     old = [held for held in assignments if held.assignment.assignment_id not in fresh]
     parts = [f"{len(some)} {word}" for some, word in ((old, "already held"), (new, "newly assigned")) if some]
@@ -290,7 +290,7 @@ def _assigned(assignments: Sequence[HeldAssignment], fresh: Mapping[int, HeldAss
 
 
 def _renumbered(held: HeldAssignment, numbers: Mapping[tuple[int, str | None], int]) -> HeldAssignment:
-    """An assignment that was renewed keeps its first number; that of an unnamed worker is always new."""
+    """Set the final number: a renewed assignment keeps its first one; an unnamed worker's assignment is always new."""
     assignment = held.assignment
     number = assignment.assignment_id if assignment.worker is None else numbers[assignment.item_id, assignment.worker]
     if number == assignment.assignment_id:

@@ -1,4 +1,4 @@
-"""Apply in one transaction the requests that wait for the same job at the same moment."""
+"""Apply all requests that wait for the same job in one transaction."""
 
 import asyncio
 from collections import deque
@@ -25,9 +25,9 @@ from app.use_cases.work.ledger import SubmittedAnswer
 from app.use_cases.work.record import Outcome, record_answers
 
 MOST_PER_BATCH = 1000  # answers, requested assignments and changes in one transaction
-BUSY_BATCH = 8  # requests: after such a batch its senders will soon be back ...
-PAUSE_SECONDS = 0.002  # ... and waiting this long for them saves a transaction for the quickest one alone
-SMALL_JOB = 10_000  # answers of a job whose refit is so short that the request that triggers it waits for it
+BUSY_BATCH = 8  # requests: after a batch of this size, more requests come soon ...
+PAUSE_SECONDS = 0.002  # ... and this pause collects them, instead of a transaction for the first one alone
+SMALL_JOB = 10_000  # answers: the refit of a smaller job is short, and the request that triggers it waits
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class _Waiting:
 
     def resolve(self, outcome: Any, _: object = None) -> None:  # noqa: ANN401  each kind of request has its own outcome
         if self.outcome.done():
-            return  # the sender has gone
+            return  # the sender has disconnected
         if isinstance(outcome, Exception):
             self.outcome.set_exception(outcome)
         else:
@@ -96,7 +96,7 @@ class JobBatcher:
         return held
 
     async def close(self) -> None:
-        """Let the batches that are being applied finish."""
+        """Wait for the batches that are being applied."""
         await asyncio.gather(*self._running)
 
     async def _submit(self, job_id: UUID, request: BatchRequest) -> Any:  # noqa: ANN401  as in `_Waiting.resolve`
@@ -118,12 +118,12 @@ class JobBatcher:
                 await self._apply(job_id, batch)
                 if len(batch) >= BUSY_BATCH and len(self._queues[job_id]) < BUSY_BATCH:
                     await asyncio.sleep(PAUSE_SECONDS)
-        finally:  # whatever ended this, no sender may wait for ever
+        finally:  # even after an error, no sender may wait for ever
             for waiting in (*batch, *self._queues.pop(job_id)):
                 waiting.outcome.cancel()
 
     def _next_batch(self, job_id: UUID) -> list[_Waiting]:
-        """The head of the queue, without requests whose sender has gone."""
+        """Take the head of the queue, without requests whose sender has disconnected."""
         queue, weight = self._queues[job_id], 0
         batch: list[_Waiting] = []
         while queue and (not batch or weight + queue[0].weight <= MOST_PER_BATCH):
@@ -142,7 +142,7 @@ class JobBatcher:
             refit = self._begin_background_work(job_id, before, after, alone=len(batch) == 1)
         except Exception as error:  # noqa: BLE001  any error belongs to the senders, not to this loop
             if len(batch) > 1 and not is_lost(error) and not isinstance(error, SufficeError):
-                for waiting in batch:  # one of them may be the cause: the others must not fail for it
+                for waiting in batch:  # one request may be the cause, and the others must not fail because of it
                     await self._apply(job_id, [waiting])
                 return
             outcomes = [error] * len(batch)
@@ -155,7 +155,7 @@ class JobBatcher:
     def _begin_background_work(
         self, job_id: UUID, before: Job, after: Job, *, alone: bool
     ) -> asyncio.Task[None] | None:
-        """Start the refit or the recount that a batch has made due; returns it where its sender should wait for it."""
+        """Start the refit or the recount that a batch has made due; returns it if the sender should wait for it."""
         if not refit_is_due(after) and after.blocks == before.blocks:
             return None
         if alone and after.answers <= SMALL_JOB:
@@ -165,19 +165,19 @@ class JobBatcher:
 
 
 def refit_is_due(job: Job) -> bool:
-    """Whether the job has had so many answers since the last fit that all of them should be fitted again."""
+    """Whether enough answers have arrived since the last fit to fit all of them again."""
     return job.refit_at is not None and job.answers >= job.refit_at
 
 
 async def apply_batch(
     connection: AsyncConnection, job_id: UUID, requests: Sequence[BatchRequest], clock: Clock
 ) -> tuple[Job, Job, list[Any]]:
-    """Apply requests to a job that this locks; returns the job before and after, and the outcome of each request.
+    """Lock the job and apply requests to it; returns the job before and after, and the outcome of each request.
 
     Answers come first, because they free items and money; then changes of assignments; then requests for work.
     """
     before = await lock_job(connection, job_id)
-    now = clock()  # after the lock: a lease must not run while its worker waits
+    now = clock()  # after the lock: a lease must not start while its worker waits
     job = before
     if expired := await expire_assignments(connection, job_id, now):
         job = await return_assignments(connection, job, expired)

@@ -1,4 +1,4 @@
-"""Assignments between being given and being answered: extend, release, skip, list and expire them."""
+"""Change assignments that workers hold: extend, release, skip, list and expire them."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -26,14 +26,14 @@ from app.store.jobs import load_job, lock_job_if_free, save_ledger
 from app.store.stored_responses import delete_old_replies
 from app.use_cases.work.judging import judge_open
 
-SWEEPER = 7311  # the number of the lock that the sweeping replica holds
+SWEEPER = 7311  # the advisory lock of the replica that sweeps
 
 EndedAssignment = tuple[int, Decimal]  # its item, and the money that was reserved for it
 
 
 @dataclass(frozen=True)
 class Extend:
-    """Let the lease last this long from now on; by default as long as that of a new assignment."""
+    """Make the lease end this long after now; by default after the lease duration of the job."""
 
     number: int
     duration: timedelta | None
@@ -47,22 +47,22 @@ class Extend:
             )
         if assignment.state is not AssignmentState.LIVE:
             raise AssignmentEnded(
-                f"The assignment of {held.key!r} is {assignment.state}: only a live assignment can be extended."
+                f"The assignment of {held.key!r} is {assignment.state}. Only a live assignment can be extended."
             )
-        # Never from before its beginning, whatever the clock of this replica says.
+        # The clock of this replica may be behind, but a lease never ends before it began.
         return replace(assignment, expires_at=max(now, assignment.leased_at) + (self.duration or job.lease_duration))
 
 
 @dataclass(frozen=True)
 class Return:
-    """End an assignment: `released`, and any worker may get the item, or `skipped`, and this worker may not."""
+    """End an assignment. After `released` any worker may get the item; after `skipped` this worker does not."""
 
     number: int
     state: AssignmentState
 
     def changed(self, held: HeldAssignment, job: Job, now: datetime) -> Assignment:  # noqa: ARG002  as in `Extend`
         if held.assignment.state is AssignmentState.ANSWERED:
-            raise AssignmentEnded(f"The assignment of {held.key!r} is answered: its answer and its payment stay.")
+            raise AssignmentEnded(f"The assignment of {held.key!r} is answered. The answer and its payment stay.")
         return replace(held.assignment, state=self.state)
 
 
@@ -91,7 +91,7 @@ def _try_to_change(
     held: dict[int, HeldAssignment], change: AssignmentChange, job: Job, now: datetime
 ) -> HeldAssignment | SufficeError:
     if change.number not in held:
-        return AssignmentUnknown(f"The job has no assignment '{change.number}'.")
+        return AssignmentUnknown(f"The job has no assignment '{change.number}'. Use an id from `next`.")
     one = held[change.number]
     try:
         held[change.number] = replace(one, assignment=change.changed(one, job, now))
@@ -105,12 +105,12 @@ def _is_live(assignment: Assignment) -> bool:
 
 
 async def return_assignments(connection: AsyncConnection, job: Job, ended: Sequence[EndedAssignment]) -> Job:
-    """Free the items of assignments that have ended; returns the job with their money, still to be saved."""
+    """Free the items of ended assignments; returns the job with their money, which the caller must save."""
     if not ended:
         return job
     returned = Counter(item_id for item_id, _ in ended)
     changes = {item_id: -count for item_id, count in returned.items()}
-    if Uses.OPEN_ASSIGNMENTS in job.engine.uses:  # then the decisions depend on it
+    if Uses.OPEN_ASSIGNMENTS in job.engine.uses:  # the decisions depend on open assignments
         loaded = await load_items(connection, job.job_id, keys=(), item_ids=changes.keys())
         changed = [replace(item, open_assignments=item.open_assignments + changes[item.item_id]) for item in loaded]
         await save_decisions(connection, job.job_id, judge_open(job.engine, changed))
@@ -120,12 +120,12 @@ async def return_assignments(connection: AsyncConnection, job: Job, ended: Seque
 
 
 async def release_expired(connection: AsyncConnection, job: Job, now: datetime) -> Job:
-    """End the assignments of a locked job whose lease has expired; returns the job, still to be saved."""
+    """End the expired assignments of a locked job; returns the job, which the caller must save."""
     return await return_assignments(connection, job, await expire_assignments(connection, job.job_id, now))
 
 
 async def sweep(database: AsyncEngine, now: datetime, *, keep_responses: timedelta = timedelta(hours=24)) -> None:
-    """End the expired assignments of all jobs and forget old responses, unless another replica is doing it."""
+    """End the expired assignments of all jobs and delete old stored responses, unless another replica does it."""
     async with only_here(database, SWEEPER) as connection:
         if connection is None:
             return
@@ -142,7 +142,7 @@ async def sweep(database: AsyncEngine, now: datetime, *, keep_responses: timedel
 
 
 async def _sweep_job(database: AsyncEngine, job_id: UUID, now: datetime) -> None:
-    """In a transaction of its own, so that no writer waits for the whole sweep; a locked job is left to the next."""
+    """Sweep one job in a separate transaction, so that no writer waits for the whole sweep; skip a locked job."""
     async with only_here(database, SWEEPER) as connection:
         job = None if connection is None else await lock_job_if_free(connection, job_id)
         if connection is not None and job is not None:

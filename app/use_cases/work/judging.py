@@ -1,4 +1,4 @@
-"""Ask the engine about items of the store: the only place of the service where rows become decisions."""
+"""Ask the engine about stored items: the only place in the service where rows become decisions."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
@@ -18,13 +18,13 @@ from app.policy.engine import Engine, Judgement, stays_closed
 
 @dataclass(frozen=True)
 class ItemFacts:
-    """What the engine must know about an item beside its state."""
+    """What the engine must know about an item in addition to its state."""
 
     item_id: int
     cost: Decimal
     prior: Sequence[float] | None
     open_assignments: int = 0
-    gold: int | None = None  # only the requester's: gold that the crowd made is believed no more than its votes say
+    gold: int | None = None  # only the requester's gold; gold that the crowd made is judged by its votes
 
     @classmethod
     def of(cls, item: Item | ItemRow) -> "ItemFacts":
@@ -36,7 +36,7 @@ Row = TypeVar("Row", bound=ItemRow | Item)
 
 
 def context_of(engine: Engine, items: Sequence[ItemFacts]) -> ItemContext:
-    """The engine's view of these facts; row i is item i."""
+    """Convert these facts for the engine; row i is item i."""
     classes = len(engine.policy.labels)
     prior, gold = None, None
     if any(item.prior is not None for item in items):
@@ -54,7 +54,7 @@ def context_of(engine: Engine, items: Sequence[ItemFacts]) -> ItemContext:
 
 
 def state_of(decisions: Sequence[ItemDecision]) -> State:
-    """Votes and model state of these items; all must have model states of one length."""
+    """Collect votes and model states of these items; all model states must have the same length."""
     return State(
         np.array([decision.votes for decision in decisions], dtype=np.float64),
         np.array([decision.model_state for decision in decisions], dtype=np.float64),
@@ -62,7 +62,7 @@ def state_of(decisions: Sequence[ItemDecision]) -> State:
 
 
 def with_state(rows: Sequence[ItemRow], state: State) -> list[ItemRow]:
-    """The items with other votes and model states, row by row; model states may be padded with NaN."""
+    """Replace the votes and model states of the items, row by row; model states may be padded with NaN."""
     votes = state.votes.astype(int).tolist()
     kept = [each[~np.isnan(each)].tolist() for each in state.model_state]
     return [
@@ -72,7 +72,7 @@ def with_state(rows: Sequence[ItemRow], state: State) -> list[ItemRow]:
 
 
 def learn(engine: Engine, items: Sequence[Item], skills: Array, labels: Sequence[int]) -> tuple[State, Array]:
-    """The state of each item, and the skill of each worker, after worker i has answered item i with labels[i]."""
+    """Return the state of each item and the skill of each worker after worker i answers item i with labels[i]."""
     context = context_of(engine, [ItemFacts.of(item) for item in items])
     return engine.learn(state_of([item.decision for item in items]), context, skills, np.array(labels))
 
@@ -80,7 +80,7 @@ def learn(engine: Engine, items: Sequence[Item], skills: Array, labels: Sequence
 def judge(engine: Engine, state: State, items: Sequence[ItemFacts]) -> list[Judged]:
     """Decide about items in this state, row by row.
 
-    Where votes alone decide, the engine remembers what was judged of the same votes before.
+    If only votes decide, the engine caches its verdicts by votes.
     """
     if state.model_state.shape[1] or not engine.by_votes_alone:
         return _judge_now(engine, state, items)
@@ -100,7 +100,7 @@ def judge(engine: Engine, state: State, items: Sequence[ItemFacts]) -> list[Judg
 
 
 def judge_rows(engine: Engine, rows: Sequence[ItemRow | Item]) -> list[ItemDecision]:
-    """Decide about items of the store again, from the votes and the model state that are kept of them."""
+    """Decide about stored items again, from their stored votes and model states."""
     found: dict[int, ItemDecision] = {}
     for group in _by_state_length(rows):
         state = state_of([row.decision for row in group])
@@ -110,14 +110,14 @@ def judge_rows(engine: Engine, rows: Sequence[ItemRow | Item]) -> list[ItemDecis
 
 
 def judge_open(engine: Engine, items: Sequence[Item]) -> list[Item]:
-    """The items with new decisions where they are open: for allocations that depend on open assignments."""
+    """Judge the open ones among these items again, for allocations that depend on open assignments."""
     open_items = [item for item in items if item.decision.state is ItemState.OPEN]
     judged = dict(zip([item.item_id for item in open_items], judge_rows(engine, open_items), strict=True))
     return [replace(item, decision=judged.get(item.item_id, item.decision)) for item in items]
 
 
 def judge_new(engine: Engine, items: Sequence[ItemFacts]) -> list[ItemDecision]:
-    """Decide about items without answers. Most of many are alike, and share one decision."""
+    """Decide about items without answers. Equal items share one decision."""
     context = context_of(engine, items)
     state = engine.initial(context)
     judgement = engine.judge(state, context)
@@ -145,7 +145,7 @@ def judge_new(engine: Engine, items: Sequence[ItemFacts]) -> list[ItemDecision]:
 
 
 def judge_as_first_vote(engine: Engine, item: Item, skill: Array, label: int) -> tuple[Verdict, float]:
-    """Verdict and confidence as if the item were new and this its first vote: the response to an answer on gold."""
+    """Judge as if this were the first vote on a new item: the response to an answer on gold."""
     facts = ItemFacts(item.item_id, item.cost, item.prior)
     context = context_of(engine, [facts])
     state = engine.model.after_answer(engine.initial(context), context, skill[None, :], np.array([label]))
@@ -154,14 +154,14 @@ def judge_as_first_vote(engine: Engine, item: Item, skill: Array, label: int) ->
 
 
 def keep_closed(known: ItemDecision, judged: ItemDecision, *, corrects: bool) -> ItemDecision:
-    """What was judged, unless the item is closed and stays so; `known` has the votes that were judged."""
+    """Return the new decision, unless the item is closed and stays closed; `known` has the votes that were judged."""
     before, after = known.state, judged.state
     resolved = before is ItemState.RESOLVED, after is ItemState.RESOLVED
     return known if stays_closed(before is ItemState.OPEN, *resolved, corrects=corrects) else judged
 
 
 def values_for(engine: Engine, items: Sequence[Item], skills: Array) -> tuple[Array, IntArray]:
-    """The value per cost of an answer of a worker of each skill, (workers, *), and the tier; shape (items, workers)."""
+    """Return value per cost and tier of an answer to each item by workers with these skills, shape (items, workers)."""
     value, tier = np.empty((len(items), len(skills))), np.empty((len(items), len(skills)), dtype=np.int64)
     positions = {item.item_id: position for position, item in enumerate(items)}
     for group in _by_state_length(items):
@@ -173,24 +173,24 @@ def values_for(engine: Engine, items: Sequence[Item], skills: Array) -> tuple[Ar
 
 
 def _judge_now(engine: Engine, state: State, items: Sequence[ItemFacts]) -> list[Judged]:
-    """Ask the engine. Items that are alike share one verdict, so that its reason is worded once."""
+    """Ask the engine. Equal items share one verdict, so that its message is formatted once."""
     judgement = engine.judge(state, context_of(engine, items))
     votes, model_state = state.votes.astype(int).tolist(), state.model_state.tolist()
-    by_chance = Uses.NUMBER in engine.requirement.uses  # then the verdict may depend on which item it is
+    by_chance = Uses.NUMBER in engine.requirement.uses  # the verdict may depend on the item's number
     verdicts: dict[object, Verdict] = {}
     found = []
     for row, item in enumerate(items):
         number = item.item_id if by_chance and any(votes[row]) else 0
         ending = bool(judgement.closed[row]), int(judgement.winner[row])
         kind = (*votes[row], *model_state[row], item.cost, item.gold, *(item.prior or ()), number, *ending)
-        if kind not in verdicts:  # from one row alone: a reason may look at every row that it gets
+        if kind not in verdicts:  # only one row, because a reason may read every row that it gets
             verdicts[kind] = engine.verdict(judgement if len(items) == 1 else judgement.row(row), 0)
         found.append((_decision(votes[row], model_state[row], judgement, row, verdicts[kind]), verdicts[kind]))
     return found
 
 
 def _by_state_length(rows: Sequence[Row]) -> Iterable[list[Row]]:
-    """Groups with model states of one length: a model may keep something per answer, and an array needs equal rows."""
+    """Group items by the length of their model states, because an array needs rows of equal length."""
     groups: defaultdict[int, list[Row]] = defaultdict(list)
     for row in rows:
         groups[len(row.decision.model_state)].append(row)

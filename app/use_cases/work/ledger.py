@@ -1,4 +1,4 @@
-"""What a transaction that records answers has read, and what it will write back."""
+"""The rows that a transaction reads to record answers, and the changes that it will write."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -20,7 +20,7 @@ from app.store.assignments import assignments_by_number, assignments_by_pair, ma
 from app.store.items import demote_items, load_items, promote_items, save_decisions
 from app.store.workers import Score, Tally, load_workers, save_tallies, score_votes
 
-_MOST_DIGITS = 18  # that fit a bigint
+_MOST_DIGITS = 18  # that fit into a bigint
 _LABELS_SHOWN = 20  # in an error
 
 VoteKey = tuple[int, str] | int  # item and worker; the assignment where the worker is unnamed
@@ -28,7 +28,7 @@ VoteKey = tuple[int, str] | int  # item and worker; the assignment where the wor
 
 @dataclass(frozen=True)
 class SubmittedAnswer:
-    """An answer as it was sent: under an assignment, or for an item by a worker."""
+    """An answer as it was sent: for an assignment, or for an item and a worker."""
 
     label: str
     assignment: str | None = None
@@ -42,7 +42,7 @@ class SubmittedAnswer:
 
 
 def number_in(name: str) -> int | None:
-    """The number of the assignment with this id; None where no assignment can have it."""
+    """Parse the number of an assignment from its id; None if it is not a valid id."""
     return int(name) if name.isascii() and name.isdecimal() and len(name) <= _MOST_DIGITS else None
 
 
@@ -58,7 +58,7 @@ class Vote:
 
     @property
     def key(self) -> VoteKey:
-        """What identifies this vote among all votes of the job."""
+        """Return the unique key of this vote in its job."""
         if self.worker is not None:
             return self.item.item_id, self.worker
         assert self.assignment is not None  # noqa: S101  an unnamed worker answers under an assignment only
@@ -89,17 +89,17 @@ class Ledger:
     assignments: dict[int, Assignment]
     answers: dict[VoteKey, Answer]
     workers: Mapping[str, Worker]
-    skills: dict[str, Array] = field(default_factory=dict)  # as the answers of this transaction have changed them
+    skills: dict[str, Array] = field(default_factory=dict)  # including the changes of this transaction
     tallies: dict[str, Tally] = field(default_factory=dict)
     changed_items: set[int] = field(default_factory=set)
     settled: set[int] = field(default_factory=set)  # assignments
     new: list[Answer] = field(default_factory=list)
-    promoted: set[int] = field(default_factory=set)  # items that the crowd has made gold ...
-    demoted: set[int] = field(default_factory=set)  # ... and those that it was wrong about
+    promoted: set[int] = field(default_factory=set)  # items that became gold by the crowd's answers ...
+    demoted: set[int] = field(default_factory=set)  # ... and those that are no longer gold
 
     def __post_init__(self) -> None:
         job = self.job
-        # Plain numbers while votes are counted: a job is too large to be copied for each of them.
+        # Plain numbers while votes are counted, because copying the job for each vote is too slow.
         self.spent, self.reserved, self.given = job.spent, job.reserved, job.answers
         self.resolved, self.given_up, self.progress = job.resolved, job.given_up, job.progress
         self.item_ids = {row.key: row.item_id for row in self.items.values()}
@@ -113,11 +113,11 @@ class Ledger:
 
     @property
     def remaining(self) -> Decimal | None:
-        """What may still be spent; None is unlimited."""
+        """Return the money that can still be spent; None means unlimited."""
         return None if self.job.budget is None else self.job.budget - self.spent - self.reserved
 
     def balanced(self) -> Job:
-        """The job with its money and counters as they are now."""
+        """Return the job with its present money and counters."""
         return replace(
             self.job,
             spent=self.spent,
@@ -130,14 +130,14 @@ class Ledger:
         )
 
     def item_of(self, submission: SubmittedAnswer) -> int | None:
-        """The number of the item that a submission is about; None where there is none."""
+        """Return the number of the item of a submission; None if there is none."""
         if submission.assignment is None:
             return self.item_ids.get(submission.item or "")
         assignment = self.assignments.get(submission.number or 0)
         return None if assignment is None else assignment.item_id
 
     def find_vote(self, submission: SubmittedAnswer) -> Vote:
-        """The item, worker and assignment of a submission; raises the error that its sender gets."""
+        """Find the item, worker and assignment of a submission; raises the error for its sender."""
         item, worker, assignment = self._find_rows(submission)
         labels = self.job.policy.labels
         if submission.label not in labels:
@@ -154,7 +154,7 @@ class Ledger:
             if assignment is None:
                 pointer = f"{submission.pointer}/assignment"
                 raise AssignmentUnknown(
-                    f"The job has no assignment {submission.assignment!r}.",
+                    f"The job has no assignment {submission.assignment!r}. Use an id from `next`.",
                     errors=(FieldError(pointer, "Must be the id of an assignment of this job"),),
                 )
             item = self.items[assignment.item_id]
@@ -172,7 +172,7 @@ class Ledger:
         return self.workers.get(worker or "", UNKNOWN_WORKER)
 
     def skill_of(self, worker: str | None) -> Array:
-        """The skill of a worker, shape (parameters,)."""
+        """Return the skill of a worker, shape (parameters,)."""
         if worker in self.skills:
             return self.skills[worker]
         skill = self.known(worker).skill
@@ -195,11 +195,11 @@ class Ledger:
 
 
 def _refuse_other_names(submission: SubmittedAnswer, item: Item, assignment: Assignment) -> None:
-    """Item and worker may be named beside the assignment, but then they must be its own."""
+    """Refuse an item or a worker that does not belong to the submitted assignment."""
     for name, sent, actual in (("item", submission.item, item.key), ("worker", submission.worker, assignment.worker)):
         if sent is not None and sent != actual:
             raise InvalidInput(
-                f"Assignment {submission.assignment!r} is not of {name} {sent!r}.",
+                f"Assignment {submission.assignment!r} does not belong to {name} {sent!r}.",
                 errors=(FieldError(f"{submission.pointer}/{name}", f"Must be {actual!r}, or left out"),),
             )
 
@@ -214,7 +214,7 @@ def _key_of(answer: Answer) -> VoteKey:
 async def open_ledger(
     connection: AsyncConnection, job: Job, submissions: Sequence[SubmittedAnswer], now: datetime
 ) -> Ledger:
-    """Load what these submissions touch, in a fixed number of queries."""
+    """Load the rows of these submissions, in a fixed number of queries."""
     numbers = {number for submission in submissions if (number := submission.number) is not None}
     assignments = await assignments_by_number(connection, job.job_id, numbers) if numbers else []
     keys = {submission.item for submission in submissions if submission.item is not None}
@@ -244,7 +244,7 @@ async def _answers(
     pairs: Collection[tuple[int, str]],
     assignments: Sequence[Assignment],
 ) -> list[Answer]:
-    """The answers that may be repeated here; all answers on the items where finished items score their workers."""
+    """Load answers that may be repeated, or all answers on the items if the worker model scores workers by them."""
     if job.engine.scores_finished_items:
         return await answers_on_items(connection, job.job_id, item_ids)
     unnamed = [assignment.assignment_id for assignment in assignments if assignment.worker is None]
@@ -253,7 +253,7 @@ async def _answers(
 
 
 async def write_back(connection: AsyncConnection, ledger: Ledger) -> list[Score]:
-    """Write what has changed; returns the workers whose votes were compared with a label."""
+    """Write all changes; returns the scores of workers whose votes were compared with a label."""
     if not ledger.new:
         return []
     job_id = ledger.job.job_id
@@ -266,11 +266,11 @@ async def write_back(connection: AsyncConnection, ledger: Ledger) -> list[Score]
     await demote_items(connection, job_id, ledger.demoted, newest=ledger.given)
     scores = await score_votes(connection, job_id, resolved, newest=ledger.given)
     await promote_items(connection, job_id, ledger.promoted)
-    return list({score.worker: score for score in (*by_gold, *scores)}.values())  # the later ones know more
+    return list({score.worker: score for score in (*by_gold, *scores)}.values())  # the later score is complete
 
 
 def _tallies(ledger: Ledger) -> list[Tally]:
-    """What the answers have added to each worker's row, the new skill included."""
+    """Return what the answers add to each worker's row, including the new skill."""
     accuracies = ledger.job.engine.accuracies(list(ledger.skills.values()))
     for (worker, skill), accuracy in zip(ledger.skills.items(), accuracies, strict=True):
         tally = ledger.tally_of(worker)

@@ -1,4 +1,4 @@
-"""Say why a request gets no assignment: wait where time may change it, stop where nothing can come any more."""
+"""Say why a request gets no assignment: `wait` if that may change, `stop` if there will be no more work."""
 
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
@@ -23,7 +23,7 @@ _SHORT_WAIT = timedelta(seconds=5)
 PAUSED = NextWork(
     "wait",
     Reason(
-        "job-paused", "The job is paused. Assignments that are out may still be answered; ask again once it is resumed."
+        "job-paused", "The job is paused. Open assignments can still be answered. Resume the job, or ask again later."
     ),
     retry_after=ceil(_LONGEST_WAIT.total_seconds()),
 )
@@ -31,28 +31,28 @@ PAUSED = NextWork(
 
 @dataclass(frozen=True)
 class NoWork:
-    """What a batch of assignments knows about the workers who got nothing."""
+    """Explains to the workers of a batch why they got no assignment."""
 
     job: Job
     workers: Mapping[str, Worker]
-    busy: AbstractSet[str]  # who were to be chosen, and hold as many assignments as they may
+    busy: AbstractSet[str]  # workers who could be chosen but hold the most assignments allowed
     queue_is_empty: bool
     now: datetime
 
     async def explain(self, connection: AsyncConnection, requests: Sequence[WorkRequest]) -> list[NextWork]:
-        """The response to each of these requests, none of which got an assignment."""
+        """Build the response to each of these requests, none of which got an assignment."""
         workers = {name for one in requests for name in one.workers or (one.worker,)}
         by_worker = await self._by_worker(connection, workers)
         return [self._response(request, by_worker) for request in requests]
 
     def _response(self, request: WorkRequest, by_worker: Mapping[str | None, NextWork]) -> NextWork:
-        """The most favourable result of the workers of a request."""
+        """Return the most favourable result among the workers of a request."""
         if request.workers is None:
             return by_worker[request.worker]
         if not request.workers:
             if not self.job.items or not self.job.open:
                 return by_worker[None]
-            message = "No worker is registered for this job. Register some, or name those who are there in `workers`."
+            message = "No worker is registered for this job. Register workers, or list available ones in `workers`."
             return _wait("no-workers", message, _SHORT_WAIT)
         found = [by_worker[name] for name in request.workers]
         waiting = [one for one in found if one.status == "wait"]
@@ -71,13 +71,14 @@ class NoWork:
         for name in workers:
             worker = self._known(name)
             if worker.block is not None:
-                message = f"Worker {name!r} is blocked: {worker.block['reason']['message'].rstrip('.')}."
+                why = worker.block["reason"]["message"].rstrip(".")
+                message = f"Worker {name!r} is blocked: {why}. Ask other workers."
                 found[name] = NextWork("stop", Reason("worker-blocked", message))
             elif worker.low_information is not None:
                 found[name] = _low_information(name, worker.low_information["reason"]["message"])
         rest = workers - found.keys()
         if not job.items:
-            return found | dict.fromkeys(rest, _wait("no-items", "The job has no items yet. Add some.", _SHORT_WAIT))
+            return found | dict.fromkeys(rest, _wait("no-items", "The job has no items yet. Add items.", _SHORT_WAIT))
         if not job.open:
             message = f"All {job.items:,} items are resolved or given up. Read the results."
             return found | dict.fromkeys(rest, NextWork("stop", Reason("all-resolved", message)))
@@ -86,7 +87,7 @@ class NoWork:
     async def _why_no_item(
         self, connection: AsyncConnection, workers: AbstractSet[str | None]
     ) -> dict[str | None, NextWork]:
-        """For workers of a job with open items: others hold all of them, the money is short, or nothing is new."""
+        """Say why workers get no open item: others hold all of them, the money is short, or none is new."""
         if not workers:
             return {}
         job_id, busy = self.job.job_id, workers & self.busy
@@ -97,24 +98,24 @@ class NoWork:
         until = _SHORT_WAIT if expiry is None else expiry - self.now
         found = {name: self._money_is_short(name, until) for name in unaffordable}
         most = self.job.policy.max_assignments_per_worker
-        message = f"Each worker who could be asked holds {most} assignments, the most at once. Wait for their answers."
+        message = f"Every available worker holds {most} assignments, which is the limit. Wait for their answers."
         found |= dict.fromkeys(busy, _wait("workers-busy", message, until))
-        message = "Every open item is assigned to as many workers as it needs. Ask again when some have answered."
+        message = "Every open item is already assigned to enough workers. Ask again when some have answered."
         found |= dict.fromkeys(waiting, _wait("all-leased", message, until))
         return found | {name: _seen_all(name) for name in rest - unaffordable - waiting}
 
     def _money_is_short(self, name: str | None, until: timedelta) -> NextWork:
-        """The rest of the budget pays for no item that this worker could take; live assignments may return some."""
+        """The remaining budget pays for no item of this worker; live assignments may return some money."""
         job = self.job
         left, cheapest = job.remaining or Decimal(0), job.least_cost * self._known(name).price
         short = f"{amount_text(left)} of the budget of {amount_text(job.budget or left)} is left"
         if job.reserved and cheapest <= left + job.reserved:
             message = (
-                f"{short}, and {amount_text(job.reserved)} is reserved for assignments that are out. "
-                "Ask again when some have been answered or have expired, or raise `budget`."
+                f"{short}, and {amount_text(job.reserved)} is reserved for open assignments. "
+                "Ask again when some are answered or have expired, or raise `budget`."
             )
             return _wait("budget-reserved", message, until)
-        message = f"{short}, which pays for no answer on the {job.open:,} open items. Raise `budget` to go on."
+        message = f"{short}, which does not pay for an answer on the {job.open:,} open items. Raise `budget`."
         return NextWork("stop", Reason("budget-exhausted", message))
 
     def _known(self, name: str | None) -> Worker:

@@ -1,4 +1,4 @@
-"""The best open items, read once for all workers who ask at the same moment."""
+"""The best open items, read once for all workers of a batch."""
 
 import asyncio
 from bisect import insort
@@ -21,20 +21,20 @@ from app.store.items import change_open_assignments, save_decisions
 from app.store.queue import QueuedItem, best_open_items, head_of_queue
 from app.use_cases.work.judging import judge_open, values_for
 
-_MOST_READ = 1024  # items read ahead, with everything that a worker needs to see
-_MOST_VALUED = 200_000  # pairs of item and worker, times labels, times labels, that are valued at a time
+_MOST_READ = 1024  # items read ahead, with their payloads
+_MOST_VALUED = 200_000  # items x workers x labels x labels that are valued in one step
 
 Rank = tuple[int, float, int]  # tier, -priority, tie_break: the smallest is asked first
 
 
 @dataclass(frozen=True)
 class AskingWorker:
-    """A worker who asks for an item, the worker's price, and what may still be promised; None is unlimited."""
+    """A worker who asks for an item, the worker's price, and the money that is left; None means unlimited."""
 
     worker: str | None
     price: Decimal
     affordable: Decimal | None
-    has: Collection[int] = ()  # items that were assigned a moment ago: the queue does not know it yet
+    has: Collection[int] = ()  # items assigned in this batch, which the queue does not know yet
 
     def cost_of(self, item: Item) -> Decimal:
         return item.cost * self.price
@@ -47,7 +47,7 @@ class AskingWorker:
 
 @dataclass(frozen=True)
 class Candidate:
-    """The best item for a worker, its tier, and the value of the worker's answer per cost of the item."""
+    """The best item for a worker, its tier, and the value per cost of the worker's answer."""
 
     queued: QueuedItem
     tier: int
@@ -57,29 +57,29 @@ class Candidate:
 class QueueWindow:
     """Gives each worker the item that the queue would give if workers asked one by one.
 
-    Items come from the head of the queue, read once for all. The queue is read again, for one worker alone, only where
-    too few of them suit the worker, or where an item has moved because its allocation depends on open assignments.
+    The head of the queue is read once for all workers. It is read again, for one worker, only if the worker can take
+    too few of these items, or if an item has moved because its allocation depends on open assignments.
 
-    The stored priority assumes a new worker. For a known worker the first `SHORTLIST` items that suit are valued with
-    the worker's skill, and the best of them is the candidate.
+    The stored priority assumes a new worker. For a known worker, the first `SHORTLIST` items that the worker can take
+    are valued with the worker's skill, and the best of them is the candidate.
     """
 
     def __init__(self, connection: AsyncConnection, job: Job, skills: Mapping[str, Array]) -> None:
         self._connection, self._job = connection, job
         self._skills = skills if job.engine.tells_workers_apart else {}
-        self._queue: list[QueuedItem] = []  # those that may get one more assignment, best first
+        self._queue: list[QueuedItem] = []  # items that may get one more assignment, best first
         self._known: set[int] = set()
         self._complete = False  # no other item may get one more assignment
-        self._horizon: Rank = (0, 0.0, 0)  # behind this rank there may be items that were not read
+        self._horizon: Rank = (0, 0.0, 0)  # after this rank there may be items that were not read
         self._assigned: Counter[int] = Counter()
         self._changed: dict[int, Item] = {}
-        self._valued: set[str] = set()  # workers for whom everything was valued that was read ahead
+        self._valued: set[str] = set()  # workers for whom all items read ahead are valued
         self._values: dict[int, dict[str, tuple[int, float]]] = defaultdict(dict)  # tier and value, by item and worker
 
     async def read_ahead(self, assignments: int) -> None:
         """Read the head of the queue, enough for this many assignments."""
         ahead = max(assignments - 1, 0) + (SHORTLIST - 1 if self._skills else 0)
-        most = min(1 << ahead.bit_length(), _MOST_READ)  # few different statements, each prepared once
+        most = min(1 << ahead.bit_length(), _MOST_READ)  # powers of two, so that few statements must be prepared
         self._queue = await head_of_queue(self._connection, self._job.job_id, most=most)
         self._known = {queued.item.item_id for queued in self._queue}
         self._complete = len(self._queue) < most
@@ -88,12 +88,12 @@ class QueueWindow:
         await self.value_for(list(self._skills))
 
     def add_workers(self, skills: Mapping[str, Array]) -> None:
-        """Further workers who may ask."""
+        """Add workers who may ask."""
         if self._job.engine.tells_workers_apart:
             self._skills = {**self._skills, **skills}
 
     async def value_for(self, workers: Sequence[str]) -> None:
-        """Value what was read for several workers at once, off the event loop."""
+        """Value the items that were read for several workers at once, off the event loop."""
         items = [queued.item for queued in self._queue]
         new = [name for name in workers if name in self._skills and name not in self._valued]
         if len(new) > 1 and items:
@@ -104,11 +104,11 @@ class QueueWindow:
 
     @property
     def is_empty(self) -> bool:
-        """No open item may get one more assignment, whoever asks."""
+        """Whether no open item may get one more assignment, from any worker."""
         return self._complete and not self._queue
 
     async def best_for(self, asking: AskingWorker) -> Candidate | None:
-        """The best item for this worker; None where there is none."""
+        """Return the best item for this worker; None if there is none."""
         most = SHORTLIST if asking.worker in self._skills else 1
         found = self._first(asking, most)
         if not self._complete and (len(found) < most or _rank(found[-1]) > self._horizon):
@@ -130,7 +130,7 @@ class QueueWindow:
             insort(self._queue, QueuedItem(item, seen_by), key=_rank)
 
     async def write_back(self, gold: Mapping[int, int]) -> None:
-        """Write the new numbers of open assignments; `gold` items are not in the queue, and counted apart."""
+        """Write the new numbers of open assignments; `gold` items are not in the queue and are counted separately."""
         if self._changed:
             await save_decisions(self._connection, self._job.job_id, list(self._changed.values()))
             await change_open_assignments(self._connection, self._job.job_id, gold)
@@ -138,7 +138,7 @@ class QueueWindow:
             await change_open_assignments(self._connection, self._job.job_id, self._assigned + Counter(gold))
 
     def _first(self, asking: AskingWorker, most: int) -> list[QueuedItem]:
-        """The first items of the window that suit the worker."""
+        """Return the first items of the window that the worker can take."""
         return list(islice((queued for queued in self._queue if asking.may_take(queued)), most))
 
     async def _read_for(self, asking: AskingWorker, most: int) -> None:
@@ -164,7 +164,7 @@ class QueueWindow:
         if unvalued:
             self._value(unvalued, [worker])
         candidates = [Candidate(queued, *self._values[queued.item.item_id][worker]) for queued in found]
-        # The first of equals, as the queue has them.
+        # Of equal candidates, the first in the order of the queue.
         return min(candidates, key=lambda candidate: (candidate.tier, -candidate.value_per_cost))
 
     def _value(self, items: Sequence[Item], workers: Sequence[str]) -> None:
@@ -175,9 +175,9 @@ class QueueWindow:
 
 
 def skills_for(job: Job, workers: Mapping[str, Worker], chosen: Collection[str]) -> dict[str, Array]:
-    """The skills by which items are valued, of those workers about whom more is known than about a newcomer.
+    """Return the skills for valuing items, for workers about whom more is known than about a new worker.
 
-    Workers among whom one is to be chosen are valued with the skill that the choice assumes, newcomers included.
+    For `chosen`, the candidates of a choice, it is the skill that the worker choice assumes, also for new workers.
     """
     engine = job.engine
     if not engine.tells_workers_apart:

@@ -1,4 +1,4 @@
-"""Record answers: check them, pay for them, count the votes, and say what becomes of the items."""
+"""Record answers: check them, pay for them, count the votes, and decide about the items."""
 
 import asyncio
 from collections import Counter
@@ -19,12 +19,12 @@ from app.use_cases.work.judging import ItemFacts, judge, judge_as_first_vote, ke
 from app.use_cases.work.ledger import Ledger, SubmittedAnswer, Vote, open_ledger, write_back
 from app.use_cases.workers.blocking import block_guessers
 
-_MOST_ON_LOOP = 128  # answers that are recorded on the event loop, where no skills are learned: a millisecond or two
+_MOST_ON_LOOP = 128  # answers that may be recorded on the event loop if no skills are learned: a millisecond or two
 
 
 @dataclass(frozen=True)
 class RecordedAnswer:
-    """What the sender of an answer gets back."""
+    """The result that the sender of an answer gets."""
 
     item: str
     worker: str | None
@@ -43,7 +43,7 @@ Outcome = RecordedAnswer | SufficeError
 async def record_answers(
     connection: AsyncConnection, job: Job, sent: Sequence[Sequence[SubmittedAnswer]], now: datetime
 ) -> tuple[Job, list[list[Outcome]]]:
-    """Record the answers of each request in their order; one that is refused does not affect the others."""
+    """Record the answers of each request in their order; a refused answer does not affect the others."""
     ledger = await open_ledger(connection, job, [submission for one in sent for submission in one], now)
     order = _interleaved(ledger, sent)
     submissions = [submission for request in order for submission in sent[request]]
@@ -60,9 +60,9 @@ async def record_answers(
 
 
 def _interleaved(ledger: Ledger, sent: Sequence[Sequence[SubmittedAnswer]]) -> list[int]:
-    """The requests in an order in which answers on one item do not follow each other.
+    """Order the requests so that answers on one item do not follow each other.
 
-    All of them wait at the same moment, so any order is fair, and answers on different items are judged together.
+    All requests wait at the same moment, so any order is fair, and answers on different items can be judged together.
     """
     seen: Counter[int | None] = Counter()
     rounds = []
@@ -74,7 +74,7 @@ def _interleaved(ledger: Ledger, sent: Sequence[Sequence[SubmittedAnswer]]) -> l
 
 
 def _record_all(ledger: Ledger, submissions: Sequence[SubmittedAnswer]) -> list[Outcome]:
-    """Check and pay one by one; learn from many votes at once, as long as they do not affect each other."""
+    """Check and pay answers one by one; learn from many votes at once while they do not affect each other."""
     outcomes: dict[int, Outcome] = {}
     run = _Run(ledger)
     for position, submission in enumerate(submissions):
@@ -97,7 +97,7 @@ def _record_all(ledger: Ledger, submissions: Sequence[SubmittedAnswer]) -> list[
 
 
 def _repeat(job: Job, vote: Vote, given: Answer) -> RecordedAnswer:
-    """The same answer gets the same result; another one is refused."""
+    """Return the same result for the same answer; refuse a different one."""
     if given.label == vote.label:
         return _recorded(job, vote.item, given, duplicate=True)
     labels = job.policy.labels
@@ -109,26 +109,27 @@ def _repeat(job: Job, vote: Vote, given: Answer) -> RecordedAnswer:
 
 
 def _check(ledger: Ledger, vote: Vote) -> None:
-    """Refuse blocked workers, and answers that have no live assignment where the item is closed or too expensive."""
+    """Refuse blocked workers; without a live assignment, also refuse closed items and items that cost too much."""
     block = ledger.known(vote.worker).block
     if block is not None:
-        raise WorkerBlocked(f"Worker {vote.worker!r} is blocked: {block['reason']['message'].rstrip('.')}.")
+        why = block["reason"]["message"].rstrip(".")
+        raise WorkerBlocked(f"Worker {vote.worker!r} is blocked: {why}. Ask other workers.")
     if vote.under_live_assignment:
         return
     item, left = vote.item, ledger.remaining
-    # Gold is closed, and still takes answers; what the crowd made gold, only under an assignment.
+    # Gold is closed but still takes answers; gold that the crowd made takes them only for an assignment.
     takes_answers = item.gold is not None and (not item.promoted or vote.assignment is not None)
     if item.decision.state is not ItemState.OPEN and not takes_answers:
         state = str(item.decision.state).replace("_", " ")
         raise ItemClosed(f"Item {item.key!r} is {state} and takes no more answers. {item.decision.reason.message}")
     if left is not None and vote.cost > left:
         raise BudgetExhausted(
-            f"An answer on {item.key!r} costs {vote.cost:f}, and {left:f} of the budget is left. Raise `budget`."
+            f"An answer on {item.key!r} costs {vote.cost:f}, but only {left:f} of the budget is left. Raise `budget`."
         )
 
 
 def _pay(ledger: Ledger, vote: Vote) -> None:
-    """Turn the reservation of a live assignment into expense, or spend from the rest of the budget."""
+    """Spend the reservation of a live assignment, or money from the rest of the budget."""
     if vote.under_live_assignment:
         ledger.reserved -= vote.cost
     ledger.spent += vote.cost
@@ -139,7 +140,7 @@ def _pay(ledger: Ledger, vote: Vote) -> None:
 
 @dataclass
 class _Run:
-    """Votes that are paid for and do not affect each other, so that they can be learned from together."""
+    """Paid votes that do not affect each other, so that they can be learned together."""
 
     ledger: Ledger
     votes: dict[int, Vote] = field(default_factory=dict)  # by the position among the submissions
@@ -148,9 +149,9 @@ class _Run:
     state_length: int | None = None  # of the model states
 
     def conflicts_with(self, vote: Vote) -> bool:
-        """The vote is on the same item, or by a worker whose skill the end of an item of this run would change.
+        """Whether the vote is on the same item, or by a worker whose skill changes when an item of this run ends.
 
-        Or its item has a model state of another length: only rows of one length make an array.
+        Or its item has a model state of another length: an array needs rows of equal length.
         """
         length = len(vote.item.decision.model_state)
         return vote.item.item_id in self.items or vote.worker in self.scored or self.state_length not in {None, length}
@@ -164,7 +165,7 @@ class _Run:
             self.scored |= (voters | {vote.worker}) - {None}
 
     def settle(self) -> dict[int, Outcome]:
-        """Learn from the votes, judge their items, and enter both into the ledger."""
+        """Learn from the votes, judge their items, and put both into the ledger."""
         if not self.votes:
             return {}
         ledger, votes = self.ledger, list(self.votes.values())
@@ -185,7 +186,7 @@ class _Run:
 
 
 def _learn(ledger: Ledger, votes: Sequence[Vote]) -> State:
-    """The items' state after these votes, one worker's votes in turn; learned skills go into the ledger."""
+    """Return the items' state after these votes, a worker's votes one by one; learned skills go into the ledger."""
     states = []
     for some in _without_repeated_workers(votes) if ledger.newcomer.size else [votes]:
         skills = np.array([ledger.skill_of(vote.worker) for vote in some])
@@ -200,7 +201,7 @@ def _learn(ledger: Ledger, votes: Sequence[Vote]) -> State:
 
 
 def _without_repeated_workers(votes: Sequence[Vote]) -> list[list[Vote]]:
-    """The votes in pieces, cut where a worker comes again."""
+    """Split the votes so that no worker occurs twice in a part."""
     pieces: list[list[Vote]] = [[]]
     workers: set[str | None] = set()
     for vote in votes:
@@ -213,7 +214,7 @@ def _without_repeated_workers(votes: Sequence[Vote]) -> list[list[Vote]]:
 
 
 def _checks_gold(ledger: Ledger, vote: Vote) -> bool:
-    """The answer does not test its worker, but an item that the crowd made gold."""
+    """Whether the answer checks an item that the crowd made gold, instead of testing the worker."""
     policy, assignment = ledger.job.policy, vote.assignment
     if not vote.item.promoted or assignment is None or policy.auto_gold is None:
         return False
@@ -223,11 +224,11 @@ def _checks_gold(ledger: Ledger, vote: Vote) -> bool:
 def _decided(
     ledger: Ledger, vote: Vote, item: Item, judged: ItemDecision, verdict: Verdict
 ) -> tuple[Item, Verdict, float]:
-    """The item after the vote, and the verdict and the confidence that the sender gets.
+    """Return the item after the vote, and the verdict and the confidence for the sender.
 
-    An item that closed while the assignment was out stays closed. An answer on gold looks from outside like the first
-    answer on any other item. A check that refutes crowd-made gold makes it an item like any other, perhaps open;
-    answers that were compared with it are not compared again.
+    An item that closed while the worker held it stays closed. The response to an answer on gold looks like the response
+    to the first answer on any other item. If a check refutes gold that the crowd made, the item is no longer gold and
+    may be open again; answers that were scored by it are not scored again.
     """
     before = vote.item.decision
     with_votes = replace(before, votes=judged.votes, model_state=judged.model_state)
@@ -243,7 +244,7 @@ def _decided(
 
 
 def _enter(ledger: Ledger, vote: Vote, item: Item, answer: Answer) -> None:
-    """Enter the answer into the ledger, with the counters of job and worker."""
+    """Put the answer into the ledger, with the counters of job and worker."""
     before, after = vote.item.decision, item.decision
     ledger.progress += after.progress - before.progress
     ledger.add(answer)
@@ -262,13 +263,13 @@ def _enter(ledger: Ledger, vote: Vote, item: Item, answer: Answer) -> None:
 
 
 def _tally(ledger: Ledger, vote: Vote, item: Item) -> None:
-    """Count the answer for its worker: how long it took, and on gold whether it was right."""
+    """Count the answer for its worker: how long it took and, on gold, whether it was right."""
     if vote.worker is None:
         return
     tally = ledger.tally_of(vote.worker)
     tally.answers += 1
     if vote.assignment is not None and vote.under_live_assignment:
-        # Never negative, whatever the clocks of two replicas say.
+        # Not negative, even if the clocks of two replicas differ.
         tally.seconds.append(max((ledger.now - vote.assignment.leased_at).total_seconds(), 0.0))
     if item.gold is not None and not _checks_gold(ledger, vote):
         agrees = vote.label == item.gold
@@ -279,7 +280,7 @@ def _tally(ledger: Ledger, vote: Vote, item: Item) -> None:
 
 
 def _score_workers(ledger: Ledger, item_id: int, label: int) -> None:
-    """Learn from a finished item who agreed with its label, for worker models that use it."""
+    """Update the skills of workers by whether they agreed with a finished item, for worker models that use this."""
     if not ledger.job.engine.scores_finished_items:
         return
     for answer in ledger.votes_on(item_id):

@@ -20,7 +20,7 @@ from app.store.workers import Tally, load_workers, save_tallies, score_votes
 from app.use_cases.work.judging import judge_rows, keep_closed
 from app.use_cases.workers.blocking import block_guessers
 
-_PAGE = 20_000  # items judged at a time: enough for arrays to pay, few enough for the memory
+_PAGE = 20_000  # items judged at a time: enough for fast arrays, few enough for memory
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class DecisionChange:
     item_id: int
     before: ItemDecision
     after: ItemDecision
-    demoted: bool = False  # it was gold made by the crowd, and its label did not hold
+    demoted: bool = False  # it was gold made by the crowd, and its label turned out wrong
 
 
 async def rejudge_job(
@@ -38,14 +38,14 @@ async def rejudge_job(
 ) -> Job:
     """Judge the items of a locked job by its present policy, budget and costs; returns the job with new counters.
 
-    Votes and model states do not depend on the requirement, so a decision is a pure function of what is stored.
-    Without `closed_too` only open items are judged: that is what a new budget or new items need. With it, closed items
-    are judged too, by all their votes, also those that came after they had closed: that is what a new requirement
-    needs. Live assignments stay live.
+    Votes and model states do not depend on the requirement, so a decision is a pure function of the stored rows.
+    Without `closed_too` only open items are judged, which is enough for a new budget or new items. With it, closed
+    items are judged too, by all their votes, including votes that came after the item closed; a new requirement needs
+    this. Live assignments stay live.
 
-    The votes on items that become resolved are compared with the label, each once. An item that opens again does not
-    take these scores back, because they have weighed other votes since. Workers who turn out to guess are blocked as
-    of `now`; where no item can become resolved, `now` is not needed.
+    The votes on items that become resolved are compared with the label, each once. These scores stay even if the item
+    opens again, because other votes were weighted by them since. Workers who turn out to guess are blocked as of `now`;
+    if no item can become resolved, `now` is not needed.
     """
     after = 0
     while rows := await page_of_item_rows(connection, job.job_id, open_only=not closed_too, after=after, most=_PAGE):
@@ -64,7 +64,7 @@ async def rejudge_rows(
     reopens: bool,
     now: datetime | None,
 ) -> Job:
-    """Judge items of a locked job by the votes and model states in `after`, and write it; returns the new counters."""
+    """Judge items of a locked job by the votes and model states in `after`, and write them; returns new counters."""
     changes = await asyncio.to_thread(changes_of, job.engine, before, after, reopens=reopens)
     return await write_changes(connection, job, changes, now)
 
@@ -72,10 +72,10 @@ async def rejudge_rows(
 def changes_of(
     engine: Engine, before: Sequence[ItemRow], after: Sequence[ItemRow], *, reopens: bool
 ) -> list[DecisionChange]:
-    """What judging changes about items, by ascending number, whose votes and model states are now those in `after`.
+    """Judge items, by ascending number, with the votes and model states in `after`; returns the changes.
 
-    Unless it `reopens` items, a closed item stays closed: only its label may change, to another that is good enough.
-    An item that the crowd made gold is gold no more if its label does not hold.
+    Without `reopens` a closed item stays closed: only its label may change, to another that is good enough. An item
+    that the crowd made gold is no longer gold if its label turns out wrong.
     """
     changes = []
     for was, row, judged in zip(before, after, judge_rows(engine, after), strict=True):
@@ -89,7 +89,7 @@ def changes_of(
 async def write_changes(
     connection: AsyncConnection, job: Job, changes: Sequence[DecisionChange], now: datetime | None
 ) -> Job:
-    """Write new decisions of a locked job, and what they say about workers; returns the job with new counters."""
+    """Write new decisions of a locked job, and score workers by them; returns the job with new counters."""
     await replace_decisions(connection, job.job_id, [(change.item_id, change.after) for change in changes])
     demoted = [change.item_id for change in changes if change.demoted]
     await demote_items(connection, job.job_id, demoted, newest=job.answers)
@@ -111,12 +111,12 @@ def _with_counters(job: Job, changes: Sequence[DecisionChange]) -> Job:
 
 
 def _increase(state: ItemState, changes: Sequence[DecisionChange]) -> int:
-    """How many more items are in this state after the changes."""
+    """Return how many more items are in this state after the changes."""
     return sum((change.after.state is state) - (change.before.state is state) for change in changes)
 
 
 def _newly_resolved(changes: Sequence[DecisionChange]) -> dict[int, int]:
-    """The label of each item that was not resolved before."""
+    """Return the label of each item that was not resolved before."""
     return {
         change.item_id: change.after.label
         for change in changes
@@ -125,7 +125,7 @@ def _newly_resolved(changes: Sequence[DecisionChange]) -> dict[int, int]:
 
 
 async def _score_workers(connection: AsyncConnection, job: Job, labels: Mapping[int, int]) -> None:
-    """Learn from finished items who agreed with their labels, for worker models that use it."""
+    """Update the skills of workers by whether they agreed with finished items, for worker models that use this."""
     if not labels or not job.engine.scores_finished_items:
         return
     ballots = await ballots_on_items(connection, job.job_id, labels.keys())
@@ -146,7 +146,7 @@ async def _score_workers(connection: AsyncConnection, job: Job, labels: Mapping[
 def _scored(
     engine: Engine, agreed: Mapping[str, Sequence[bool]], known: Mapping[str, Sequence[float]]
 ) -> dict[str, Array]:
-    """The skill of each worker after all of this: the first item of every worker, then the second, and so on."""
+    """Return the skill of each worker after all scores: first every worker's first item, then the second, and so on."""
     workers = sorted(agreed, key=lambda name: len(agreed[name]), reverse=True)
     newcomer = engine.newcomer()
     skills: Array = np.array([known.get(name, newcomer) for name in workers])

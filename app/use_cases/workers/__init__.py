@@ -1,1 +1,1 @@
-"""Register workers, read what is known of them, and block them."""
+"""Register workers, read what is known about them, and block them."""

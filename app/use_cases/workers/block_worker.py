@@ -29,7 +29,7 @@ async def block_worker(
     message: str | None,
     clock: Clock,
 ) -> Profile:
-    """Block a worker at once, then recount the worker's votes page by page; all are recounted when this returns.
+    """Block a worker at once, then recount all of the worker's votes page by page before returning.
 
     Blocking again may change the reason and how votes count; the time and the evidence of the first block stay.
     """
@@ -59,7 +59,7 @@ async def unblock_worker(
 
 
 async def _known(connection: AsyncConnection, job_id: UUID, worker: str) -> Worker:
-    """Load the worker; insert one that the job does not know."""
+    """Load the worker; insert it if it is new to the job."""
     known = await load_workers(connection, job_id, [worker])
     if worker not in known:
         await begin_workers(connection, job_id, [worker])

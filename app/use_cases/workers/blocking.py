@@ -27,7 +27,7 @@ def block_of(
     by: Literal["requester", "test"],
     evidence: Block | None = None,
 ) -> Block:
-    """What is stored about a block."""
+    """Build the JSON that is stored about a block."""
     return {
         "reason": reason.as_json(),
         "evidence": evidence,
@@ -38,16 +38,16 @@ def block_of(
 
 
 async def block_workers(connection: AsyncConnection, job: Job, blocks: Mapping[str, Block]) -> Job:
-    """Block workers of a locked job; returns the job, not yet saved, without the money reserved for them."""
+    """Block workers of a locked job; returns the job, without the money reserved for them, for the caller to save."""
     await save_blocks(connection, job.job_id, blocks)
     released = await release_assignments_of(connection, job.job_id, blocks.keys())
     return await return_assignments(connection, job, released)
 
 
 async def block_guessers(connection: AsyncConnection, job: Job, scores: Sequence[Score], now: datetime) -> Job:
-    """Block workers whose votes look like guesses, if the job wants that; returns the job, not yet saved.
+    """Block workers whose votes look like guesses, if the job wants this; returns the job for the caller to save.
 
-    Their votes are recounted in the background: their rows say that this is to be done.
+    Their rows are marked, and their votes are recounted in the background.
     """
     spammers = job.policy.spammers
     suspects = [] if spammers is None else [score for score in scores if _may_be_tested(score, spammers.min_answers)]
@@ -75,5 +75,5 @@ async def block_guessers(connection: AsyncConnection, job: Job, scores: Sequence
 
 
 def _may_be_tested(score: Score, min_answers: int) -> bool:
-    """A worker who was unblocked is tested again only after `min_answers` further answers."""
+    """Whether to test the worker; one who was unblocked is tested only after `min_answers` further scored answers."""
     return not score.blocked and (score.pardoned_at is None or score.scored_answers >= score.pardoned_at + min_answers)

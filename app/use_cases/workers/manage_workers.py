@@ -1,4 +1,4 @@
-"""Register workers with their price and tier, and read what is known of them."""
+"""Register workers with their price and tier, and read what is known about them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ from app.use_cases.workers.skills import Skill, estimates, estimates_accuracy
 
 @dataclass(frozen=True)
 class WorkerEntry:
-    """A worker to register; a field that is None stays as it is."""
+    """A worker to register; a field that is None stays unchanged."""
 
     worker: str
     price: Decimal | None = None
@@ -33,7 +33,7 @@ class Profile:
 
     row: WorkerRecord
     skill: Skill | None
-    tier: str | None  # None: the job's model has no tiers
+    tier: str | None  # None if the job's model has no tiers
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ async def change_worker(database: AsyncEngine, job_id: UUID, entry: WorkerEntry)
 
 
 async def read_worker(database: AsyncEngine, job_id: UUID, worker: str) -> Profile:
-    """Load what is known of one worker."""
+    """Load what is known about one worker."""
     async with database.connect() as connection:
         return await profile_of(connection, await load_job(connection, job_id), worker)
 
@@ -91,16 +91,16 @@ async def list_workers(
 
 
 async def profile_of(connection: AsyncConnection, job: Job, worker: str) -> Profile:
-    """Load what is known of one worker, in the caller's transaction."""
+    """Load what is known about one worker, in the caller's transaction."""
     row = None if "\x00" in worker else await find_worker(connection, job.job_id, worker)
     if row is None:
-        raise WorkerUnknown(f"This job has no worker {worker!r}")
+        raise WorkerUnknown(f"The job has no worker {worker!r}. GET /v1/jobs/{job.job_id}/workers lists its workers.")
     return _profiles(job, [row])[0]
 
 
 def _profiles(job: Job, rows: Sequence[WorkerRecord]) -> list[Profile]:
     model = job.policy.worker_model
-    first = next(iter(model.tiers)) if isinstance(model, Tiers) else None  # the tier of newcomers
+    first = next(iter(model.tiers)) if isinstance(model, Tiers) else None  # the tier of new workers
     return [
         Profile(row, skill, None if first is None else row.tier or first)
         for row, skill in zip(rows, estimates(job, rows), strict=True)

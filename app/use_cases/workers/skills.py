@@ -1,4 +1,4 @@
-"""Skills of workers: how often a worker is right, and the arrays of skills that the engine takes."""
+"""Skills of workers: how often a worker is right, and skills as arrays for the engine."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -25,13 +25,13 @@ class Skill:
 
 
 def estimates_accuracy(job: Job) -> bool:
-    """Whether the job's model estimates how often a worker is right; some models have only a weight, or nothing."""
+    """Whether the job's model estimates how often a worker is right; some have only a weight, or no skill."""
     newcomer = job.engine.newcomer()[None, :]
     return not np.isnan(job.engine.model.interval(newcomer)).any()
 
 
 def accuracies(job: Job, skills: Sequence[Sequence[float] | Array]) -> Sequence[float | None]:
-    """How often workers with these skills are right; None if the job's model does not estimate that."""
+    """Return how often workers with these skills are right; None if the job's model does not estimate that."""
     if not skills or not estimates_accuracy(job):
         return [None] * len(skills)
     found: list[float] = job.engine.model.accuracy(np.array(skills)).tolist()
@@ -39,9 +39,9 @@ def accuracies(job: Job, skills: Sequence[Sequence[float] | Array]) -> Sequence[
 
 
 def estimates(job: Job, rows: Sequence[WorkerRecord]) -> list[Skill | None]:
-    """Each worker's skill by the job's model, or by agreement with final labels if the model does not estimate it.
+    """Return each worker's skill by the job's model, or by agreement with final labels if the model has no estimate.
 
-    None for a worker of whom nothing is known yet.
+    None for a worker about whom nothing is known yet.
     """
     if not estimates_accuracy(job):
         return [_by_agreement(row.agreed_answers, row.scored_answers) for row in rows]
@@ -55,9 +55,9 @@ def estimates(job: Job, rows: Sequence[WorkerRecord]) -> list[Skill | None]:
 def skill_rows(
     engine: Engine, known: Sequence[Sequence[float] | None], workers: int, otherwise: Array | None = None
 ) -> Array:
-    """The skills of all workers as rows: the known ones first, unnamed workers last, shape (workers, *).
+    """Return the skills of all workers as rows, unnamed workers last, shape (workers, *).
 
-    A worker of whom nothing is known gets the row of `otherwise`, or a newcomer's skill.
+    A worker about whom nothing is known gets the row of `otherwise`, or the skill of a new worker.
     """
     newcomer = engine.newcomer()
     rows = np.tile(newcomer, (workers, 1)) if otherwise is None else otherwise.copy()
@@ -68,7 +68,7 @@ def skill_rows(
 
 
 def _converted(engine: Engine, skill: Sequence[float]) -> Array:
-    """A skill that was copied from a job in another stage, converted to the stage in force."""
+    """Convert a skill that was copied from a job in another stage to the present stage."""
     classes = len(engine.policy.labels)
     stages = engine.policy.worker_model.stages(classes)
     widths = [len(model.newcomer(classes)) for model in stages.models]
@@ -76,7 +76,7 @@ def _converted(engine: Engine, skill: Sequence[float]) -> Array:
 
 
 def _by_agreement(agreed_answers: int, scored_answers: int) -> Skill | None:
-    """Mean and 95 % interval of Beta(agreed_answers + 1/2, scored_answers - agreed_answers + 1/2), Jeffreys' prior."""
+    """Return mean and 95 % interval of Beta(agreed_answers + 1/2, scored_answers - agreed_answers + 1/2) (Jeffreys)."""
     if not scored_answers:
         return None
     right, wrong = agreed_answers + _JEFFREYS, scored_answers - agreed_answers + _JEFFREYS

@@ -41,12 +41,12 @@ def assert_problem(response: httpx.Response, status: int, code: str) -> dict:
         ({"labels": None}, "#/labels", "Must be a list"),
         ({"labels": ["cat", 3]}, "#/labels/1", "Must be a string"),
         ({"requirement": {"kind": "ratio", "min_ratio": 1}}, "#/requirement/min_ratio", "more than 1"),
-        ({"requirement": {"kind": "wish"}}, "#/requirement", "There is no kind 'wish'; known are"),
+        ({"requirement": {"kind": "wish"}}, "#/requirement", "There is no kind 'wish'; choose one of"),
         ({"requirement": {"min_ratio": 4}}, "#/requirement", "Must have a `kind`"),
         (
             {"requirement": {"kind": "ratio", "maximum": 3}},
             "#/requirement/maximum",
-            "Unknown field; known are kind, min_ratio",
+            "Unknown field; the known fields are kind, min_ratio",
         ),
         (
             {"requirement": {"kind": "all", "of": [{"kind": "count", "labels": 0}]}},
@@ -64,7 +64,7 @@ def assert_problem(response: httpx.Response, status: int, code: str) -> dict:
         ({"lease_seconds": 0}, "#/lease_seconds", "at least 1"),
         ({"seed": -1}, "#/seed", "at least 0"),
         ({"name": "\ud800"}, "#/name", "string"),
-        ({"surprise": 1}, "#/surprise", "Unknown field; known are labels, requirement"),
+        ({"surprise": 1}, "#/surprise", "Unknown field; the known fields are labels, requirement"),
     ],
 )
 async def test_a_bad_job_names_the_field(client, change, pointer, words):

@@ -1,4 +1,4 @@
-"""With an Idempotency-Key a job is created once, however often the request is sent."""
+"""With an Idempotency-Key a job is created once, even if the request is sent several times."""
 
 import asyncio
 

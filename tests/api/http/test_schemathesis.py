@@ -1,4 +1,4 @@
-"""Whatever is sent, the service answers as its OpenAPI document says.
+"""The service responds to any request as its OpenAPI document says.
 
 Schemathesis makes the requests from the document: its examples, its limits and what lies just beyond them, and chance.
 Three of its checks hold for some operations only, see SHADOWED, LENIENT and EXACT. Left out are those about
@@ -196,7 +196,7 @@ class World:
         return self._post(f"/v1/jobs/{self.job}/next", {})["assignments"]
 
     def prepare(self, case: schemathesis.Case) -> None:
-        """What the case may end must be there, each time anew."""
+        """Create what the case may end, again for each case."""
         if case.method == "DELETE":
             self.renew()
         if "assignment" in case.path_parameters:
@@ -287,7 +287,7 @@ def world(served: str) -> Iterator[World]:
 
 
 def test_the_named_operations_exist():
-    """A typing error in a name would quietly change what is checked."""
+    """A typing error in a name would silently change the checks."""
     operations = {f"{method.upper()} {path}" for path, methods in document["paths"].items() for method in methods}
     assert LENIENT | EXACT | SHADOWED | set(SPRAWLING) <= operations
 

@@ -137,7 +137,7 @@ async def test_what_reads_no_body_is_not_told_that_its_body_is_late(impatient, h
 
 @pytest.fixture
 def port(impatient: FastAPI):
-    """The same service on a real port, in a thread and loop of its own."""
+    """The same service on a real port, in a separate thread with its own event loop."""
     with on_a_port(impatient) as url:
         yield urlsplit(url).port
 
@@ -156,7 +156,7 @@ async def test_a_body_that_stops_coming_is_a_408(port):
 
 
 async def test_clients_that_leave_while_they_wait_leak_nothing(impatient, port, database):
-    """However many wait for one job, they hold one connection; and in the end none."""
+    """All requests that wait for one job hold one connection together; in the end they hold none."""
     async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}") as client:
         job = (await client.post("/v1/jobs", json=JOB)).json()
         async with locked(database, job):

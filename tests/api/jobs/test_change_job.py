@@ -87,7 +87,7 @@ async def test_the_budget_covers_what_is_spent_and_reserved(new_job, client, clo
     refused = await client.patch(job.path, json={"budget": "2.249999", "name": "poorer"})
     assert (refused.status_code, refused.json()["code"]) == (409, "budget-below-committed")
     assert "0.25 that the job has spent" in refused.json()["detail"]
-    assert "2 that it has reserved for open assignments" in refused.json()["detail"]
+    assert "2 that is reserved for open assignments" in refused.json()["detail"]
     assert refused.json()["errors"] == [{"pointer": "#/budget", "message": "Must be at least 2.25, or null"}]
     assert (await job.status())["name"] is None
     assert (await client.patch(job.path, json={"budget": "2.25"})).json()["remaining"] == "0.00"

@@ -1,4 +1,4 @@
-"""Every policy can be asked for over HTTP, and the service decides as the pure engine does."""
+"""Every policy can be configured over HTTP, and the service decides as the pure engine does."""
 
 import asyncio
 

@@ -82,7 +82,7 @@ async def test_a_job_without_answers_or_items_has_nothing_to_replay(new_job, ite
     [
         ({"policies": ["opt-gk"]}, "#/policies/0", "There is no policy 'opt-gk'. Did you mean opt-kg?"),
         ({"policies": ["Job"]}, "#/policies/0", "`job` is the job's own policy."),
-        ({"policies": ["requallo-p0.9"]}, "#/policies/0", "requallo-p0.9 is not possible"),
+        ({"policies": ["requallo-p0.9"]}, "#/policies/0", "requallo-p0.9 cannot be replayed"),
         ({"policies": []}, "#/policies", "at least 1 entry"),
         ({"labels_per_item": [0]}, "#/labels_per_item/0", "more than 0"),
         ({"seeds": 0}, "#/seeds", "at least 1"),
@@ -102,7 +102,7 @@ async def test_what_would_take_too_long_is_refused(job, monkeypatch):
     asked = {"policies": ["round-robin", "random"], "labels_per_item": [5], "seeds": 3}
     response = await job.http.post(f"{job.path}/replay", json=asked)
     assert response.status_code == 422
-    assert response.json()["errors"] == [{"pointer": "#/seeds", "message": "Must be at most 2 here"}]
+    assert response.json()["errors"] == [{"pointer": "#/seeds", "message": "Must be at most 2"}]
     assert (await replayed(job, **asked | {"seeds": 2}))["state"] == "done"
 
 
@@ -120,7 +120,7 @@ async def test_all_that_is_run_counts(new_job, monkeypatch, asked, most):
     await all_answers(job, 40, CROWD)
     monkeypatch.setattr(replay_operation, "MAX_ANSWERS", 6000)
     response = await job.http.post(f"{job.path}/replay", json=asked | {"seeds": 100})
-    assert response.json()["errors"] == [{"pointer": "#/seeds", "message": f"Must be at most {most} here"}]
+    assert response.json()["errors"] == [{"pointer": "#/seeds", "message": f"Must be at most {most}"}]
 
 
 async def test_too_many_workers_times_items_are_refused_where_runs_go_apart(new_job, monkeypatch):
@@ -134,7 +134,7 @@ async def test_too_many_workers_times_items_are_refused_where_runs_go_apart(new_
     monkeypatch.setattr(replay_operation, "MAX_CELLS", 49)
     response = await job.http.post(f"{job.path}/replay", json=asked)
     assert response.status_code == 422
-    assert response.json()["detail"].startswith("10 workers (each unnamed answer counts as one) times 5 items are more")
+    assert response.json()["detail"].endswith("10 workers (each unnamed answer counts as one) times 5 items.")
     assert [error["pointer"] for error in response.json()["errors"]] == ["#/policies/1"]
     assert (await replayed(job, **asked | {"policies": ["round-robin"]}))["state"] == "done"
     monkeypatch.setattr(replay_operation, "MAX_CELLS", 50)
@@ -159,7 +159,7 @@ async def test_jobs_take_turns_and_few_replays_wait(new_job, app, monkeypatch):
         paths += [(await job.http.post(f"{job.path}/replay", json={})).headers["location"] for _ in range(3)]
         refused = await job.http.post(f"{job.path}/replay", json={})
         assert refused.status_code == 422
-        assert "3 replays of this job are waiting already" in refused.json()["detail"]
+        assert "3 replays of this job are already waiting" in refused.json()["detail"]
     monkeypatch.undo()
     monkeypatch.setattr(replay_operation, "carry_out", noted)
     for job in jobs:

@@ -1,4 +1,4 @@
-"""What accuracy costs, over HTTP: the curve, the point that suits the wishes, the picture, and what is refused."""
+"""What accuracy costs, over HTTP: the curve, the point that fits the request, the chart, and the refusals."""
 
 from xml.etree import ElementTree as ET
 
@@ -146,8 +146,8 @@ REFUSED = [
     ({"at": {"accuracy": 0.95}}, "#/at/accuracy", "at most 0.9215"),
     ({"min_accuracy": 0.93}, "#/min_accuracy", "no number of answers exceeds 0.9375"),
     ({"value": {"kind": "step", "accuracy": 0.99, "value": 1}}, "#/value/accuracy", "at most 0.9215"),
-    ({"max_cost": "0.5"}, "#/max_cost", "at least 1, which covers one answer"),
-    ({"cost": "2", "budget": 100, "items": 51}, "#/budget", "at least 102, which covers one answer for each of 51"),
+    ({"max_cost": "0.5"}, "#/max_cost", "at least 1, which pays for one answer"),
+    ({"cost": "2", "budget": 100, "items": 51}, "#/budget", "at least 102, which pays for one answer for each of 51"),
     ({"at": {"cost": "0.5"}}, "#/at/cost", "at least 1"),
     ({"at": {"cost": "0"}}, "#/at/cost", "more than 0"),
     ({"min_accuracy": 0.9, "max_cost": 3}, "#/min_accuracy", "per item; what"),

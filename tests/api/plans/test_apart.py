@@ -1,4 +1,4 @@
-"""Plans are made in threads of their own, and not more of them than can be waited for."""
+"""Plans are computed in separate threads, with a bounded queue."""
 
 import asyncio
 from threading import Event

@@ -1,4 +1,4 @@
-"""Whether a problem is one for the crowd, over HTTP: the verdict in words, the numbers, the picture, the refusals."""
+"""Whether a problem suits the crowd, over HTTP: the verdict as a sentence, the numbers, the chart, the refusals."""
 
 from decimal import Decimal
 from xml.etree import ElementTree as ET

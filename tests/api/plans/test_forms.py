@@ -1,4 +1,4 @@
-"""Whatever the Accept header had a part in says so, and nothing else does."""
+"""A response that depends on the Accept header says so, and no other response does."""
 
 import pytest
 

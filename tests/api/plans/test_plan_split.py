@@ -1,4 +1,4 @@
-"""A split over HTTP: exact money, three splits side by side, and what is wrong with a request that cannot be split."""
+"""A split over HTTP: exact money, three splits side by side, and the refusal of a request that cannot be split."""
 
 from decimal import Decimal
 from xml.etree import ElementTree as ET

@@ -1,4 +1,4 @@
-"""How hard the questions are: as said, as a pilot tells, as a job tells, or a refusal that says what is missing."""
+"""Priors: given, estimated from a pilot or from a job, or refused with a message that says what is missing."""
 
 from uuid import uuid4
 

@@ -160,7 +160,7 @@ async def test_a_parquet_file_is_read_by_others(job):
 
 
 async def test_cursor_and_limit_mean_what_they_mean_on_pages(new_job):
-    """Without a limit of its own an export goes to the end."""
+    """Without a limit, an export contains all rows."""
     job = await new_job(items=250)
     page = (await job.http.get(f"{job.path}/results", params={"limit": 120})).json()
     behind = await rows(job, NDJSON, cursor=page["next_cursor"])
@@ -265,7 +265,7 @@ async def large_job(new_job, database):
 async def test_others_are_served_meanwhile(large_job, client, media):
     """The rows are worked on in threads, and the event loop is not held for long.
 
-    Told by processor time, not by the clock, which on busy cores tells of the others.
+    Measured by processor time, because on busy cores the clock also counts other processes.
     """
     loop, everything, held = time.thread_time(), time.process_time(), []
     exporting = asyncio.create_task(export(large_job, media))
@@ -309,7 +309,7 @@ async def test_one_who_does_not_read_holds_no_connection(large_job, app, address
 
 @pytest.mark.parametrize("query", [{}, {"state": "open"}], ids=str)
 async def test_a_set_that_cannot_be_finished_breaks_off(large_job, address, query):
-    """Whoever counts on the end of the body must not take half a set for the whole."""
+    """A client that relies on the end of the body must not mistake half a set for the whole."""
     async with httpx.AsyncClient(base_url=address) as http:
         asked = http.stream("GET", f"{large_job.path}/results", params=query, headers={"Accept": NDJSON})
         async with asked as response:

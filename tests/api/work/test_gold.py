@@ -1,4 +1,4 @@
-"""Gold: items whose label is known tell about workers, and look like all others."""
+"""Gold: items with a known label test workers, and look like all other items."""
 
 import json
 import random
@@ -79,7 +79,7 @@ async def test_gold_looks_like_everything_else(new_job, model):
 
 
 async def test_gold_teaches_about_the_worker_first(new_job):
-    """A handful of gold tells the liar and the expert from a stranger, before any item is resolved."""
+    """A few gold answers distinguish the liar and the expert from a new worker, before any item is resolved."""
     job = await with_gold(new_job)
     await work(job, "expert", 20, right=1.0)
     await work(job, "liar", 20, right=0.0)
@@ -88,7 +88,7 @@ async def test_gold_teaches_about_the_worker_first(new_job):
 
 
 async def test_gold_does_not_touch_the_results(new_job):
-    """However often it is answered, and however wrongly, its label stays; what is paid is paid."""
+    """Wrong answers, even many, do not change its label; they are still paid."""
     job = await with_gold(new_job, budget="100", items=10, gold=5)
     for worker in ("a", "b", "c"):
         await work(job, worker, 15, right=0.0)
@@ -167,7 +167,7 @@ async def test_a_check_that_differs_demotes_the_item(new_job, database):
 
 
 async def test_nobody_is_asked_again_what_his_own_vote_decided(new_job, database):
-    """Gold goes to those who did not make it."""
+    """Gold that the crowd made goes only to workers who did not make it."""
     fields = LEARNING | {"requirement": {"kind": "posterior", "min_probability": 0.9}, "refit": None}
     job = await new_job(items=20, auto_gold={"min_confidence": 0.9}, gold={"first_share": 1, "last_share": 1}, **fields)
     for n in range(1, 6):

@@ -113,7 +113,7 @@ async def test_one_may_be_blocked_before_the_first_answer(new_job):
 
 
 async def test_removed_votes_reopen_what_stood_on_them(new_job, database):
-    """They stay on record and paid for; the item's story tells that they do not count."""
+    """They stay stored and paid; the item's history says that they do not count."""
     job = await new_job(items=2, requirement=COUNT, budget="20")
     await answer_all(job, [(item, worker, "cat") for item in ("i1", "i2") for worker in ("ann", "bob", "eve")][:5])
     before = await job.status()
@@ -149,7 +149,7 @@ async def test_kept_votes_stay(new_job):
 
 
 async def test_a_change_of_mind_about_the_votes_is_carried_out(new_job):
-    """Blocking again may say otherwise; since when stays."""
+    """Blocking again may change the action; the time of the first block stays."""
     job = await new_job(items=1, requirement=COUNT)
     await answer_all(job, [("i1", worker, "cat") for worker in ("ann", "bob", "eve")])
     before = await items(job)

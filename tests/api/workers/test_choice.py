@@ -1,4 +1,4 @@
-"""Whom to ask: the best item for the worker who comes, or the best worker among those who are there."""
+"""Choice: the best item for the worker who asks, or the best of the available workers."""
 
 import asyncio
 import random
@@ -68,7 +68,7 @@ async def best_of_the_shortlist(database, job, worker: str) -> tuple[str, str]:
 
 
 async def test_of_those_who_are_there_the_index_picks_the_best(new_job):
-    """Eight of eight before four of eight; whoever is new comes first of all."""
+    """Eight of eight before four of eight; new workers come first."""
     job = await new_job(items=80, worker_choice={"kind": "ucb"}, **COUNT | {"worker_model": {"kind": "anonymous"}})
     await teach(job, "good", 8, 0)
     for number in range(9, 17):

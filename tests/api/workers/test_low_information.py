@@ -1,4 +1,4 @@
-"""Who has shown to tell next to nothing gets no new work while others come; what such people send is still taken."""
+"""Low-information workers get no new work while others ask; their answers are still accepted."""
 
 from uuid import UUID
 
@@ -90,7 +90,7 @@ async def test_nobody_is_turned_away_where(new_job, crowd, fields):
 
 
 async def test_every_fit_decides_anew(new_job, database):
-    """Who is not named again is welcome; who is, stays away since the first time, for the newest reason."""
+    """A worker who is not found again gets work; one who is keeps the first time and gets the newest reason."""
     job = await asked(new_job, {"w1": 0.9, "w2": 0.9})
 
     async def save(whys: dict[str, dict]) -> None:

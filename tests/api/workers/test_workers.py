@@ -1,4 +1,4 @@
-"""What is known of workers can be read, sorted and paged; prices and tiers can be set, one by one or in bulk."""
+"""What is known about workers can be read, sorted and paged; prices and tiers can be set, one by one or in bulk."""
 
 from urllib.parse import quote
 
@@ -50,7 +50,7 @@ async def listed(job, **query: object) -> list[dict]:
 
 
 async def at_work(new_job, clock, **fields):
-    """A job on which five workers have answered five items, each worse than the one before; one was only registered."""
+    """A job on which five workers have answered five items, each worse than the last; a sixth is only registered."""
     job = await new_job(items=5, requirement={"kind": "count", "labels": 5}, **fields)
     await register(
         job, {"worker": "new", "price": "7"}, {"worker": "w1", "price": "0.25"}, {"worker": "w3", "price": "9"}
@@ -125,7 +125,7 @@ VALUES = {
 @pytest.mark.parametrize("sort", VALUES)
 @pytest.mark.parametrize("model", ["anonymous", "one-coin"])
 async def test_pages_in_any_order_tell_everybody_once(new_job, clock, sort, model):
-    """Names decide between equals, and who has no value comes last, whichever way round."""
+    """Ties are sorted by name, and workers without a value come last in both directions."""
     job = await at_work(new_job, clock, worker_model={"kind": model})
     everybody, value = await listed(job), VALUES[sort]
     for prefix, way in (("", 1), ("-", -1)):

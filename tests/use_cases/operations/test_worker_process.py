@@ -1,4 +1,4 @@
-"""Long work has a process of its own, and nothing is left of it."""
+"""Long work runs in a separate process, which leaves nothing behind."""
 
 import asyncio
 import os

@@ -34,7 +34,7 @@ def batcher(database, clock) -> JobBatcher:
 
 @pytest.fixture
 def commits(database):
-    """The transactions that were committed meanwhile."""
+    """Count the transactions that were committed in the meantime."""
     counted = []
 
     def count(connection) -> None:
@@ -54,7 +54,7 @@ async def test_who_comes_together_is_served_together(new_job, batcher, commits):
 
 
 async def test_who_comes_alone_does_not_wait_for_others(new_job, batcher, commits):
-    """Each of those who come one after the other is committed on its own, with no pause to gather more."""
+    """Requests that arrive one after the other are committed separately, without a pause to collect more."""
     job = await new_job(items=5)
     commits.clear()
     for n in range(5):
@@ -98,7 +98,7 @@ async def test_an_unknown_job_is_everybodys_error(batcher):
 
 
 async def test_who_leaves_before_being_served_takes_nothing(new_job, batcher, database):
-    """Those who hang up while they wait in line leave no lease and no reserved money behind."""
+    """Clients that disconnect while they wait leave no lease and no reserved money behind."""
     job = await new_job(items=50, budget="50")
     async with database.begin() as connection:
         await lock_job(connection, UUID(job.id))
@@ -113,7 +113,7 @@ async def test_who_leaves_before_being_served_takes_nothing(new_job, batcher, da
 
 
 async def test_jobs_do_not_wait_for_each_other(new_job, database_url, clock):
-    """One job whose row is locked elsewhere holds one connection, however many wait for it; others go on."""
+    """One job whose row is locked elsewhere holds one connection, even if many requests wait; other jobs go on."""
     engine = create_engine(database_url, connections=2)
     batcher = new_batcher(engine, clock)
     stuck, free = await new_job(items=50), await new_job(items=50)

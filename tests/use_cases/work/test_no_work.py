@@ -1,4 +1,4 @@
-"""A request that gets nothing is told to wait where time may change it, and to stop only where nothing can come."""
+"""A request without an assignment gets `wait` if that may change, and `stop` only if there will be no more work."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""A new bar judges every item by the answers that it has, as if it had been there from the start."""
+"""A new requirement judges every item by its answers, as if the job had been created with it."""
 
 from collections import Counter
 from uuid import UUID
@@ -90,7 +90,7 @@ def near(one: dict) -> dict:
 @pytest.mark.parametrize("requirement", REQUIREMENTS, ids=lambda requirement: f"{requirement}"[:40])
 @pytest.mark.parametrize("allocation", ["information", "requallo"])
 async def test_the_bar_may_as_well_have_been_there_from_the_start(new_job, database, requirement, allocation):
-    """Items that took the same answers stand alike, whether the job was changed or created with this requirement."""
+    """Items with the same answers get the same decision, whether the requirement is changed or there from the start."""
     settings = {"max_labels": 6, "seed": 5, "allocation": {"kind": allocation}}
     changed, refused_before = await answered(new_job, RATIO, **settings)
     created, refused_after = await answered(new_job, requirement, **settings)

@@ -39,10 +39,11 @@ router = APIRouter()
 async def plan_accuracy_cost(services: ServicesOf, body: AccuracyCostIn, form: Form) -> Response:
     """Ask before you spend: how accurate can results be, and what does each step cost? The response is a whole curve.
 
-    Each point is a strategy that asks while it pays, and is the best one at some loss (Gao et al., SIGMOD 2013,
-    Algorithm 3). Say what a result is worth (`value`), what it may cost (`max_cost`, or `budget` and `items`) or how
-    good it must be (`min_accuracy`), and the plan chooses a point; or name one with `at`. The chosen point comes with
-    its table: at which votes to stop, what to expect there, and how many votes win. Costs are expectations.
+    Each point is a strategy that asks while another answer pays, and that is the best one for some loss (Gao et al.,
+    SIGMOD 2013, Algorithm 3). Send what a result is worth (`value`), what it may cost (`max_cost`, or `budget` and
+    `items`) or how good it must be (`min_accuracy`), and the plan chooses a point; or choose one yourself with `at`.
+    The chosen point comes with its table: at which votes to stop, what to expect there, and how many votes win. Costs
+    are expectations.
     """
     found = await find_prior(services.database, body.prior.source())
     curve = await in_plan_thread(accuracy_cost, found.prior, body.max_workers)
@@ -69,7 +70,7 @@ async def plan_accuracy_cost(services: ServicesOf, body: AccuracyCostIn, form: F
 
 
 def _offer(body: AccuracyCostIn, curve: AccuracyCostCurve, choice: StrategyChoice) -> PlanOut | None:
-    """The strategy as a job's requirement; None if it asks for no answer."""
+    """Turn the strategy into a job's requirement; None if it asks for no answer."""
     if not curve.answers[choice.point]:
         return None
     unit = float(body.cost)

@@ -15,7 +15,7 @@ from app.use_cases.plans.choose_strategy import NamedPoint, Wishes
 
 MOST_WORKERS = 100
 
-# Rounded down, so that the accuracy of a point, sent back as `at`, names the same point.
+# Rounded down, so that sending the accuracy of a point back as `at` selects the same point.
 AttainableShare = Annotated[
     float, PlainSerializer(lambda share: floor(share * 1e6) / 1e6, return_type=float), SHARE_BOUNDS
 ]
@@ -59,12 +59,12 @@ class AccuracyCostIn(RequestBody):
             raise PydanticCustomError("budget_or_max_cost", "Must have `max_cost`, or `budget` and `items`, not both")
         wishes = (self.value, self.max_cost, self.budget, self.min_accuracy)
         if self.at is not None and any(wish is not None for wish in wishes):
-            message = "`at` names the point: leave out `value`, `max_cost`, `budget` and `min_accuracy`"
+            message = "`at` selects the point; leave out `value`, `max_cost`, `budget` and `min_accuracy`"
             raise PydanticCustomError("at_alone", message)
         return self
 
     def wishes(self) -> Wishes:
-        """What was asked for, for the use case."""
+        """Convert the request for the use case."""
         at = None if self.at is None else NamedPoint(self.at.loss, self.at.accuracy, self.at.cost)
         return Wishes(
             cost=self.cost,
@@ -78,7 +78,7 @@ class AccuracyCostIn(RequestBody):
 
 
 class AccuracyCostPoint(BaseModel):
-    """A strategy that is the best one at some loss."""
+    """A strategy that is the best one for some loss."""
 
     accuracy: Annotated[AttainableShare, Field(description="How often the result is right")]
     answers: Annotated[Number, Field(description="Expected answers per item")]
@@ -95,7 +95,7 @@ class MajorityOut(BaseModel):
 
 
 class VoteStatus(BaseModel):
-    """What to do at some votes, and what to expect from there."""
+    """What to do at these votes, and what to expect from there."""
 
     first: Annotated[int, Field(description="Votes of the stronger label")]
     second: Annotated[int, Field(description="Votes of the other label")]
@@ -124,7 +124,7 @@ class ChosenStrategy(AccuracyCostPoint):
     profit: Annotated[AmountOut | None, Field(description="worth - cost, per item; null without `value`")]
     reason: Annotated[ReasonOut, Field(description="Why this strategy")]
     votes_to_win: Annotated[list[VotesToWin], Field(description="How many votes a label needs to be accepted")]
-    statuses: Annotated[list[VoteStatus], Field(description="All votes that the strategy can get to, from 0:0 on")]
+    statuses: Annotated[list[VoteStatus], Field(description="All votes that the strategy can reach, from 0:0 on")]
 
 
 class MaxAccuracyOut(BaseModel):
@@ -143,7 +143,7 @@ class AccuracyCostOut(BaseModel):
     max_accuracy: Annotated[MaxAccuracyOut, Field(description="The highest accuracy that the crowd can reach")]
     points: Annotated[
         list[AccuracyCostPoint],
-        Field(description="Every strategy that is best at some loss; the first asks for no answer"),
+        Field(description="Every strategy that is best for some loss; the first asks for no answer"),
     ]
     majorities: Annotated[
         list[MajorityOut], Field(description="For comparison: the majority of a fixed number of answers")

@@ -1,1 +1,1 @@
-"""Whether a problem is one for the crowd, over HTTP."""
+"""Fitness plans over HTTP: should the crowd, an expert or a model solve a problem?"""

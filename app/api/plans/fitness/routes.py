@@ -1,4 +1,4 @@
-"""Whether a problem is one for the crowd, over HTTP."""
+"""Fitness plans over HTTP: should the crowd, an expert or a model solve a problem?"""
 
 from decimal import Decimal
 from typing import Literal
@@ -12,6 +12,7 @@ from app.api.plans.plan_route import Form, in_form, plan_at
 from app.api.plans.plan_schemas import PlanOut, profit_offer
 from app.api.plans.prior_schemas import prior_out
 from app.charts.fitness_chart import FitnessStakes, draw_fitness
+from app.domain.money import amount_text
 from app.policy.planning.cost_sensitive import Prior
 from app.policy.planning.fitness import Market, Model, Visit, Way, best_way, visits, ways
 from app.policy.planning.stopping_policy import ACCEPT, ASK, REFER, Expert
@@ -24,22 +25,22 @@ router = APIRouter()
 _IN_WORDS = {
     "guess": "to guess without asking anyone",
     "model": "to take the model's label",
-    "expert": "to ask the expert at once",
+    "expert": "to ask the expert directly",
     "crowd": "to ask the crowd while it pays",
-    "crowd-expert": "to ask the crowd, and the expert where doubt remains",
+    "crowd-expert": "to ask the crowd, and the expert if doubt remains",
     "model-crowd": "to let the crowd check the model's label while it pays",
-    "model-crowd-expert": "to let the crowd check the model's label, and ask the expert where doubt remains",
+    "model-crowd-expert": "to let the crowd check the model's label, and ask the expert if doubt remains",
 }
 _ACTIONS: dict[int, Literal["ask", "accept", "expert"]] = {ASK: "ask", ACCEPT: "accept", REFER: "expert"}
 
 
-@plan_at(router, "/fitness", summary="See whether a problem is one for the crowd", shows=FitnessOut)
+@plan_at(router, "/fitness", summary="See whether the crowd should solve a problem", shows=FitnessOut)
 async def plan_fitness(services: ServicesOf, body: FitnessIn, form: Form) -> Response:
     """Ask before you start: is this a problem for the crowd, for an expert, for a model, or for a combination?
 
-    Each way is carried out as well as possible: the crowd is asked while the next answer saves more than it costs, an
-    item may go to the expert at any votes, and the model's label may come first. `min_value` is what an answer must be
-    worth for a way to pay (Gao et al., SIGMOD 2013, Section 6.2). Profits are expectations per item.
+    Each way uses its best strategy: the crowd is asked while the next answer saves more than it costs, an item may go
+    to the expert after any votes, and the model's label may come first. `min_value` is what an answer must be worth for
+    a way to pay (Gao et al., SIGMOD 2013, Section 6.2). Profits are expectations per item.
     """
     known = await find_prior(services.database, body.prior.source())
     market, stakes = _market(body, known.prior), _stakes(body)
@@ -64,7 +65,7 @@ async def plan_fitness(services: ServicesOf, body: FitnessIn, form: Form) -> Res
 
 
 def _offer(body: FitnessIn, prior: Prior, best: Way) -> PlanOut | None:
-    """An offer if the crowd alone is best: no job asks a model or an expert by such a strategy."""
+    """Make an offer if the crowd alone is best; no job can combine the crowd with a model or an expert like this."""
     if best.name != "crowd":
         return None
     stakes = AnswerStakes(float(body.value), float(body.loss), float(body.cost))
@@ -77,7 +78,7 @@ def _stakes(body: FitnessIn) -> FitnessStakes:
 
 
 def _market(body: FitnessIn, prior: Prior) -> Market:
-    """All money in the cost of an answer."""
+    """Convert all money to units of the cost of an answer."""
     unit, expert, model = float(body.cost), body.expert, body.model
     return Market(
         prior,
@@ -110,9 +111,10 @@ def _way_out(body: FitnessIn, way: Way) -> WayOut:
 
 def _reason(body: FitnessIn, best: Way, crowd: Way) -> ReasonOut:
     earned = _profit(body, best)
-    how = f"the best way is {_IN_WORDS[best.name]}, for a profit of {earned:f} per item"
+    how = f"the best way is {_IN_WORDS[best.name]}, for a profit of {amount_text(earned)} per item"
     if earned <= 0:
-        message = f"No way makes a profit: an answer would have to be worth more than {_min_value(body, best):f}"
+        worth = amount_text(_min_value(body, best))
+        message = f"No way makes a profit: an answer would have to be worth more than {worth}"
         return ReasonOut(code="nothing-pays", message=message)
     if best.answers[0] > 0:
         alone = best.name == "crowd"
@@ -120,7 +122,7 @@ def _reason(body: FitnessIn, best: Way, crowd: Way) -> ReasonOut:
     if crowd.answers[0] == 0:
         message = f"An answer of the crowd saves less than it costs; {how}"
         return ReasonOut(code="asking-does-not-pay", message=message)
-    message = f"The crowd would earn {_profit(body, crowd):f}; {how}"
+    message = f"The crowd would earn {amount_text(_profit(body, crowd))}; {how}"
     return ReasonOut(code=f"{best.name}-is-better", message=message)
 
 

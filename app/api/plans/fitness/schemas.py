@@ -1,4 +1,4 @@
-"""Fitness plans on the wire: is a problem one for the crowd?"""
+"""Fitness plans on the wire: should the crowd, an expert or a model solve a problem?"""
 
 from decimal import Decimal
 from typing import Annotated, Literal
@@ -40,7 +40,7 @@ class FitnessIn(RequestBody):
 
 
 class WayOut(BaseModel):
-    """One way to get labels, carried out as well as possible."""
+    """One way to get labels, with its best strategy."""
 
     name: Annotated[WayName, Field(description="Who is asked, in order")]
     profit: Annotated[AmountOut, Field(description="Expected per item: value - loss if wrong - cost")]
@@ -52,7 +52,7 @@ class WayOut(BaseModel):
 
 
 class FitnessStep(BaseModel):
-    """What to do at some votes."""
+    """What to do at these votes."""
 
     votes_for: Annotated[int, Field(description="Votes for the model's label, or without a model for the stronger one")]
     votes_against: Annotated[int, Field(description="Votes for the other label")]

@@ -20,16 +20,16 @@ from app.use_cases.plans.plan_threads import in_plan_thread
 
 router = APIRouter()
 
-_CENTS = 2  # decimals of an amount that is only expected
+_CENTS = 2  # decimals of an expected amount
 
 
 @plan_at(router, "/forecast", summary="Forecast a job before it is created", shows=ForecastPlanOut)
 async def plan_forecast(services: ServicesOf, body: ForecastPlanIn, form: Form) -> Response:
-    """See how many items would be resolved, how many of them rightly, and at what cost, before you spend money.
+    """See how many items would be resolved, how many of them correctly, and at what cost, before you spend money.
 
     The job is simulated many times, by the same code that decides for real jobs, with workers who are right as often as
     the prior says. If the prior is right, each interval contains nine of ten outcomes. The same request gives the same
-    response. Large jobs are simulated on a sample of their items, and the intervals are wider accordingly.
+    response. For large jobs a sample of the items is simulated, which makes the intervals wider.
     """
     _refuse_useless_budget(body)
     await in_plan_thread(refuse_impossible_limits, body.policy())
@@ -43,8 +43,8 @@ async def plan_forecast(services: ServicesOf, body: ForecastPlanIn, form: Form) 
 def _refuse_useless_budget(body: ForecastPlanIn) -> None:
     least = body.least_cost()
     if body.budget is not None and body.budget < least:
-        wrong = FieldError("#/budget", f"Must be at least {least:f}, which one answer on the cheapest item costs")
-        raise InvalidInput("The budget does not buy a single answer", errors=(wrong,))
+        wrong = FieldError("#/budget", f"Must be at least {least:f}, the cost of one answer on the cheapest item")
+        raise InvalidInput("The budget does not pay for a single answer. Raise it.", errors=(wrong,))
 
 
 def _plan_out(body: ForecastPlanIn, prior: PriorOut, found: Forecast) -> ForecastPlanOut:
@@ -62,7 +62,7 @@ def _plan_out(body: ForecastPlanIn, prior: PriorOut, found: Forecast) -> Forecas
 
 
 def _offer(body: ForecastPlanIn, found: Forecast) -> PlanOut:
-    """With the budget that was sent, or one that is enough in nine of ten cases; with none if that is not known."""
+    """Offer the budget that was sent, or one that is enough in nine of ten cases, or none if that is not known."""
     end = found.end
     budget = {} if found.truncated else {"budget": money(end.cost.high, _CENTS)}
     if body.budget is not None:
@@ -85,7 +85,7 @@ def _picture(found: Forecast, budget: float | None) -> Drawing:
         "items resolved": [_point(at.budget, at.resolved, found.items) for at in found.curve],
         "of those, right": [_point(at.budget, at.accuracy) for at in found.curve if at.accuracy is not None],
     }
-    return draw_forecast(f"What money buys: {found.items:,} items", bands, budget, INTERVAL_PROBABILITY)
+    return draw_forecast(f"What a budget buys: {found.items:,} items", bands, budget, INTERVAL_PROBABILITY)
 
 
 def _point(budget: float | None, found: Range, unit: float = 1.0) -> ForecastPoint:

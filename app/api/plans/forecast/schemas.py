@@ -21,14 +21,14 @@ ItemCount = Annotated[int, Field(strict=True, ge=1, le=_MOST_ITEMS)]
 
 
 class ItemsOfCost(RequestBody):
-    """A number of items of which an answer costs the same."""
+    """A number of items with the same cost of an answer."""
 
     count: Annotated[ItemCount, Field(description="How many items")]
     cost: Annotated[CostIn, Field(description="What one answer costs")] = Decimal(1)
 
 
 class CrowdIn(RequestBody):
-    """What is assumed of the workers."""
+    """Assumptions about the workers."""
 
     workers: Annotated[int, Field(ge=1, le=2_000, description="How many there are, all equally busy")] = 50
     skill_spread: Annotated[
@@ -38,11 +38,11 @@ class CrowdIn(RequestBody):
 
 
 class ForecastPlanIn(JobPolicy):
-    """A job as `POST /v1/jobs` takes it, and what is believed of its items and its crowd."""
+    """A job as for `POST /v1/jobs`, with assumptions about its items and its crowd."""
 
     items: Annotated[
         ItemCount | Annotated[list[ItemsOfCost], FirstErrorOnly(), Field(min_length=1, max_length=100)],
-        Field(description="How many items of cost 1, or how many of each cost; a million at most"),
+        Field(description="The number of items of cost 1, or the number for each cost; a million at most"),
     ]
     budget: Annotated[AmountIn | None, Field(description="What all answers may cost; null: as much as it takes")] = None
     prior: Annotated[PriorIn, Field(description="How often workers are right; Beta(6, 2) if left out")] = PriorIn()
@@ -54,7 +54,7 @@ class ForecastPlanIn(JobPolicy):
         if len(labels) > _MOST_LABELS:
             raise PydanticCustomError(
                 "too_many_labels",
-                "Forecasts are made for at most {most} labels, not {labels}",
+                "Must have at most {most} labels for a forecast, not {labels}",
                 {"most": _MOST_LABELS, "labels": len(labels)},
             )
         return labels
@@ -66,21 +66,21 @@ class ForecastPlanIn(JobPolicy):
         if total > _MOST_ITEMS:
             raise PydanticCustomError(
                 "too_many_items",
-                "All groups together may have {most} items, not {total}",
+                "Must have at most {most} items in all groups together, not {total}",
                 {"most": _MOST_ITEMS, "total": total},
             )
         return items
 
     def policy(self) -> JobPolicy:
-        """The part that decides; it was validated with the rest."""
+        """Return the policy part of the job, which is already validated."""
         return JobPolicy.model_construct(**{name: getattr(self, name) for name in JobPolicy.model_fields})
 
     def least_cost(self) -> Decimal:
-        """What the cheapest answer costs."""
+        """Return the cost of the cheapest answer."""
         return Decimal(1) if isinstance(self.items, int) else min(group.cost for group in self.items)
 
     def costs(self) -> Array:
-        """What an answer on each item costs, shape (items,)."""
+        """Return the cost of an answer on each item, shape (items,)."""
         if isinstance(self.items, int):
             return np.ones(self.items)
         return np.repeat([float(group.cost) for group in self.items], [group.count for group in self.items])

@@ -30,12 +30,12 @@ router = APIRouter()
 
 @plan_at(router, "/requirement", summary="Find the cheapest requirement for an accuracy", shows=RequirementPlanOut)
 async def plan_requirement(services: ServicesOf, given: RequirementPlanIn, form: Form) -> Response:
-    """Use it before you create a job, if you know how often its labels must be right, but not which rule to stop by.
+    """Use it before you create a job, if you know how often its labels must be right, but not when to stop asking.
 
-    For each kind of requirement the plan finds the parameters that reach the accuracy at the least cost, with the
-    answers, the resolved items and the accuracy to expect. It goes through all votes that an item with two labels can
-    get, and asks the job's own rules when it would stop. It takes all workers for equally good: the default policy,
-    which learns who is good, usually needs fewer answers (see the forecast plan).
+    For each kind of requirement the plan finds the cheapest parameters that reach the accuracy, with the expected
+    answers, resolved items and accuracy. It enumerates all votes that an item with two labels can get, and applies the
+    rules of a job to each. It assumes that all workers are equally good: the default policy, which learns who is good,
+    usually needs fewer answers (see the forecast plan).
     """
     known = await find_prior(services.database, given.prior.source())
     prior = known.prior
@@ -48,15 +48,15 @@ async def plan_requirement(services: ServicesOf, given: RequirementPlanIn, form:
 def _out_of_reach(given: RequirementPlanIn, found: Sequence[RequirementChoice]) -> InvalidInput:
     top = max(found, key=lambda choice: choice.ceiling or 0.0)
     if top.ceiling is None:
-        detail = f"No requirement resolves {given.min_resolved:.4g} of the items"
+        detail = f"No requirement resolves {given.min_resolved:.1%} of the items within these limits"
         return InvalidInput(
-            detail, errors=(FieldError("#/min_resolved", "Must be lower, or the limits on answers higher"),)
+            detail, errors=(FieldError("#/min_resolved", "Must be lower, or the limits on answers must be higher"),)
         )
     ceiling = floor(top.ceiling * 10_000) / 10_000  # rounded down, so that it can be reached
-    reached = f"{top.kind} reaches {ceiling:g} with {given.min_resolved:.4g} of the items resolved"
+    reached = f"{top.kind} reaches {ceiling:g} with {given.min_resolved:.1%} of the items resolved"
     return InvalidInput(
-        f"No requirement is right that often; {reached}",
-        errors=(FieldError("#/accuracy", f"Must be at most {ceiling:g}; a lower `min_resolved` may raise that"),),
+        f"No requirement reaches this accuracy; {reached}, which is the most",
+        errors=(FieldError("#/accuracy", f"Must be at most {ceiling:g}; a lower `min_resolved` may allow more"),),
     )
 
 
@@ -145,6 +145,6 @@ def _picture(given: RequirementPlanIn, prior: Prior, found: Sequence[Requirement
     return RequirementView(
         curves,
         given.accuracy,
-        f"Which rule to stop by: workers right as B({prior.a:.3g}, {prior.b:.3g})",
+        f"When to stop: accuracy of workers Beta({prior.a:.3g}, {prior.b:.3g})",
         given.min_resolved,
     )

@@ -20,17 +20,17 @@ class RequirementPlanIn(RequestBody):
     min_resolved: Annotated[
         float, Field(ge=0.01, le=1, description="The share of items that must be resolved; others may be given up")
     ] = 0.8
-    min_labels: Annotated[int, Field(ge=1, le=60, description="As of a job: answers that every item gets at least")] = 1
+    min_labels: Annotated[int, Field(ge=1, le=60, description="As in a job: the least answers per item")] = 1
     max_labels: Annotated[
         int | None,
-        Field(ge=1, le=60, description="As of a job: an item is given up after this many answers; null: no limit"),
+        Field(ge=1, le=60, description="As in a job: an item is given up after this many answers; null: no limit"),
     ] = None
     max_votes_per_label: Annotated[
         int | None,
         Field(
             ge=1,
             le=40,
-            description="As of a job: an item is given up when one label has this many votes; null: no limit",
+            description="As in a job: an item is given up when one label has this many votes; null: no limit",
         ),
     ] = 14
     items: Annotated[int | None, Field(ge=1, le=10**9, description="How many items, for `total_cost`")] = None
@@ -39,7 +39,7 @@ class RequirementPlanIn(RequestBody):
     @model_validator(mode="after")
     def _limits_agree(self) -> "RequirementPlanIn":
         if self.max_labels is None and self.max_votes_per_label is None:
-            raise PydanticCustomError("no_limit", "Must have `max_labels` or `max_votes_per_label`: a plan has an end")
+            raise PydanticCustomError("no_limit", "Must have `max_labels` or `max_votes_per_label`, as a limit")
         least = min(each for each in (self.max_labels, self.max_votes_per_label) if each is not None)
         if least < self.min_labels:
             raise PydanticCustomError(
@@ -59,14 +59,14 @@ class AnswersAndAccuracy(BaseModel):
 
 
 class RequirementKindOut(BaseModel):
-    """What one kind of requirement can do."""
+    """What one kind of requirement reaches."""
 
     kind: Annotated[str, Field(description="The kind of requirement")]
-    reaches_accuracy: Annotated[bool, Field(description="Whether it is right as often as was asked for")]
+    reaches_accuracy: Annotated[bool, Field(description="Whether it reaches the requested accuracy")]
     requirement: Annotated[
         dict[str, Any] | None,
         Field(
-            description="As a job takes it: the cheapest that reaches the accuracy, or else the most accurate; null if "
+            description="The cheapest requirement that reaches the accuracy, or else the most accurate; null if "
             "none resolves enough items"
         ),
     ]
@@ -82,7 +82,7 @@ class RequirementKindOut(BaseModel):
         AmountOut | None, Field(description="What all items are expected to cost; null without `items`")
     ]
     max_accuracy: Annotated[Share | None, Field(description="The highest accuracy that this kind can reach here")]
-    curve: Annotated[list[AnswersAndAccuracy], Field(description="What it reaches with how many answers")]
+    curve: Annotated[list[AnswersAndAccuracy], Field(description="The accuracy by expected answers")]
 
 
 class RequirementPlanOut(BaseModel):

@@ -46,17 +46,17 @@ _POINTS = 24  # of the curve
 _BEYOND = 2  # times the budget: where the curve ends
 _SAME = 1e-9  # expected errors per item that differ by less are equal
 _RUN_BY_JOBS = {"crowdbudget": CrowdBudget(), "uniform": RoundRobin()}
-_MOST_LABELS = 10_000  # that a job takes for an item
+_MOST_LABELS = 10_000  # per item that a job allows
 _SPLITTERS: dict[str, Splitter] = {"uniform": evenly, "crowdbudget": by_crowdbudget, "by_value": by_worth}
 
 
 @plan_at(router, "/split", summary="Split a budget between items of different cost", shows=SplitPlan)
 async def plan_split(given: SplitIn, form: Form) -> Response:
-    """Use it before a job whose items cost differently, if the number of answers per item must be fixed in advance.
+    """Use it if items have different costs and the number of answers per item must be fixed in advance.
 
     CrowdBudget (Tran-Thanh et al., AAMAS 2013) gives cheap items more answers than expensive ones. The plan compares it
-    with the same number for all, and with a split by the value of each answer, which knows how hard the items of each
-    group are: how many answers each item gets, what that costs, how many items will be wrong, and what is guaranteed.
+    with the same number of answers for all items, and with a split by the value of each answer, which uses how hard the
+    items of each group are. For each it shows the answers per item, the cost, the expected errors and the guarantees.
     """
     groups = given.in_groups()
     _refuse_useless_budget(given, groups)
@@ -67,14 +67,14 @@ async def plan_split(given: SplitIn, form: Form) -> Response:
 def _refuse_useless_budget(given: SplitIn, groups: Sequence[Group]) -> None:
     cheapest = min(group.cost for group in groups)
     if given.budget < cheapest:
-        wrong = FieldError("#/budget", f"Must be at least {cheapest:f}, which one answer on the cheapest item costs")
-        raise InvalidInput("The budget does not buy a single answer", errors=(wrong,))
+        wrong = FieldError("#/budget", f"Must be at least {cheapest:f}, the cost of one answer on the cheapest item")
+        raise InvalidInput("The budget does not pay for a single answer. Raise it.", errors=(wrong,))
     different = len({group.cost for group in groups})
     if different > MOST_DIFFERENT:
         wrong = FieldError(
             "#/costs", f"Must have at most {MOST_DIFFERENT} different costs, not {different}; round them"
         )
-        raise InvalidInput("There are too many different costs", errors=(wrong,))
+        raise InvalidInput("There are too many different costs. Round them.", errors=(wrong,))
 
 
 def _planned(given: SplitIn, groups: Sequence[Group]) -> SplitPlan:
@@ -99,7 +99,7 @@ def _planned(given: SplitIn, groups: Sequence[Group]) -> SplitPlan:
 
 
 def _offer(budget: Decimal, shown: dict[str, SplitOut], items: int) -> PlanOut | None:
-    """The split with fewer expected errors of the two that a job can carry out: CrowdBudget, or the same for all."""
+    """Offer the better of the two splits that a job can carry out: CrowdBudget, or the same number for all."""
     take = min(_RUN_BY_JOBS, key=lambda name: shown[name].expected_errors)
     split = shown[take]
     portions = [portion for group in split.groups for portion in group.portions]
@@ -130,7 +130,7 @@ def _split_out(split: Split, given: SplitIn, items: int) -> SplitOut:
 
 
 def _shares(split: Split, *, apart: bool) -> list[GroupShare]:
-    """Answers by group as sent, or by cost if items were sent one by one."""
+    """List answers by group as sent, or by cost if items were sent one by one."""
     portions: defaultdict[object, Counter[int]] = defaultdict(Counter)
     of: dict[object, Group] = {}
     for number, (group, n, m, lucky) in enumerate(split.parts):
@@ -186,7 +186,7 @@ def _theorem_1(budget: Decimal, groups: Sequence[Group]) -> float | None:
 
 
 def _arrays(groups: Sequence[Group]) -> tuple[float, list[float], list[int]]:
-    """The edge on the hardest items, and costs and items by group."""
+    """Return the edge on the hardest items, and the costs and numbers of items by group."""
     edge = min(group.accuracy for group in groups) - 0.5
     return edge, [float(group.cost) for group in groups], [group.items for group in groups]
 
@@ -198,14 +198,14 @@ def _rounded_up(amount: float) -> Decimal:
 def _reason(take: str, splits: dict[str, Split], items: int, least: float, *, alike: bool) -> ReasonOut:
     names = {"by_value": "the split by value", "crowdbudget": "CrowdBudget", "uniform": "the same number for all"}
     mine = splits[take].expected_errors
-    others = [f"{names[name]} {split.expected_errors:.4g}" for name, split in splits.items() if name != take]
-    compared = f"it expects {mine:.4g} of {items:,} items to be wrong, {' and '.join(others)}"
-    sentences = [f"Take {names[take]}: {compared}; no split of this budget can expect fewer than {least:.4g}"]
+    others = [f"{names[name]} has {split.expected_errors:.3g}" for name, split in splits.items() if name != take]
+    compared = f"the expected errors are {mine:.3g} of {items:,} items; {' and '.join(others)}"
+    sentences = [f"Take {names[take]}: {compared}. No split of this budget has fewer than {least:.3g}"]
     if splits[take].unasked:
-        sentences.append(f"{splits[take].unasked:,} items get no answer: a larger budget would help")
+        sentences.append(f"{splits[take].unasked:,} items get no answer; a larger budget would help")
     if alike:
         sentences.append(
-            "All items are taken to be equally hard; if some are harder, send `groups` with an `accuracy` each"
+            "The plan assumes that all items are equally hard; if some are harder, send `groups` with `accuracy`"
         )
     return ReasonOut(code=take.replace("_", "-"), message=". ".join(sentences))
 

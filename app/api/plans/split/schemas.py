@@ -28,7 +28,7 @@ class CostGroup(RequestBody):
 
 
 class SplitTarget(RequestBody):
-    """How many items may be wrong: one of the two."""
+    """How many items may be wrong: either a number or a share."""
 
     errors: Annotated[float | None, Field(ge=1e-6, le=1e9, description="Their expected number")] = None
     error_rate: Annotated[float | None, Field(ge=1e-9, lt=0.5, description="Their expected share")] = None
@@ -36,7 +36,7 @@ class SplitTarget(RequestBody):
     @model_validator(mode="after")
     def _one_of_the_two(self) -> "SplitTarget":
         if (self.errors is None) == (self.error_rate is None):
-            raise PydanticCustomError("errors_or_rate", "Must have `errors` or `error_rate`, one of the two")
+            raise PydanticCustomError("errors_or_rate", "Must have `errors` or `error_rate`, not both")
         return self
 
 
@@ -59,9 +59,7 @@ class SplitIn(RequestBody):
     accuracy: Annotated[Accuracy, Field(description="How often workers are right on an item")] = 0.75
     doubt: Annotated[
         float,
-        Field(
-            ge=1e-12, le=0.999, description="How unlikely per item it is that Theorems 2 and 4 fail (the paper's beta)"
-        ),
+        Field(ge=1e-12, le=0.999, description="The probability per item that Theorems 2 and 4 fail (the paper's beta)"),
     ] = 0.001
     target: Annotated[
         SplitTarget | None, Field(description="How many items may be wrong: the plan says what that would cost")
@@ -70,11 +68,11 @@ class SplitIn(RequestBody):
     @model_validator(mode="after")
     def _costs_or_groups(self) -> "SplitIn":
         if (self.costs is None) == (self.groups is None):
-            raise PydanticCustomError("costs_or_groups", "Must have `costs` or `groups`, one of the two")
+            raise PydanticCustomError("costs_or_groups", "Must have `costs` or `groups`, not both")
         return self
 
     def in_groups(self) -> list[Group]:
-        """The items in their order, runs of equal cost as groups."""
+        """Return the items in their order; consecutive items of equal cost are a group."""
         if self.groups is not None:
             return [Group(each.cost, each.items, each.accuracy or self.accuracy) for each in self.groups]
         return [Group(cost, len(list(same)), self.accuracy) for cost, same in groupby(self.costs or ())]
@@ -93,15 +91,15 @@ class GroupShare(BaseModel):
     cost: Annotated[AmountOut, Field(description="What one answer costs")]
     accuracy: Annotated[Share, Field(description="How often workers are right on these items")]
     items: Annotated[int, Field(description="How many items")]
-    portions: Annotated[list[Portion], Field(description="If they differ, the first items of a group get the most")]
+    portions: Annotated[list[Portion], Field(description="If they differ, the first items get the most answers")]
 
 
 class SplitOut(BaseModel):
     """One way to split the budget, and how often the majority of the answers is wrong if a coin decides ties."""
 
-    groups: Annotated[list[GroupShare], Field(description="Answers by group, or by cost where `costs` were sent")]
+    groups: Annotated[list[GroupShare], Field(description="Answers by group, or by cost if `costs` were sent")]
     per_item: Annotated[list[int] | None, Field(description="Answers for each item, in order; null without `costs`")]
-    spent: Annotated[AmountOut, Field(description="Never more than the budget")]
+    spent: Annotated[AmountOut, Field(description="The cost of all answers, at most the budget")]
     left: Annotated[AmountOut, Field(description="budget - spent")]
     unasked_items: Annotated[int, Field(description="Items that get no answer, so that half of them are wrong")]
     expected_errors: Annotated[Number, Field(description="How many items are wrong on average")]
@@ -117,30 +115,28 @@ class SplitOut(BaseModel):
 
 
 class Guarantees(BaseModel):
-    """What Tran-Thanh et al. (AAMAS 2013) prove of CrowdBudget, with their proofs corrected."""
+    """What Tran-Thanh et al. (AAMAS 2013) prove about CrowdBudget, with corrected proofs."""
 
     edge: Annotated[Share, Field(description="d: by how much workers are better than guessing on the hardest items")]
     theorem_1_bound: Annotated[
         Number | None,
         Field(
-            description="A bound on the expected errors, with one answer per item set aside first; null if the budget "
-            "does not buy one per item"
+            description="A bound on the expected errors, if each item first gets one answer; null if the budget is too "
+            "small for one answer per item"
         ),
     ]
-    theorem_4_budget: Annotated[
-        AmountOut, Field(description="From this budget on no item is wrong, with `probability`")
-    ]
+    theorem_4_budget: Annotated[AmountOut, Field(description="With this budget no item is wrong, with `probability`")]
     probability: Annotated[Share, Field(description="(1 - doubt)^items, for Theorems 2 and 4")]
 
 
 class SplitTargetOut(BaseModel):
-    """Budgets, to four digits, that keep the expected errors at the target; null: no sensible budget does."""
+    """Budgets, to four digits, that reach the target for the expected errors; null if no sensible budget does."""
 
     errors: Annotated[Number, Field(description="The target: how many items may be wrong on average")]
     crowdbudget: Annotated[AmountOut | None, Field(description="What CrowdBudget needs")]
     uniform: Annotated[AmountOut | None, Field(description="What an equal number of answers needs")]
     by_value: Annotated[AmountOut | None, Field(description="What a split by the value of answers needs")]
-    theorem_1_budget: Annotated[AmountOut, Field(description="From when on Theorem 1 proves it for CrowdBudget")]
+    theorem_1_budget: Annotated[AmountOut, Field(description="The budget that Theorem 1 requires for CrowdBudget")]
 
 
 class SplitCurvePoint(BaseModel):
@@ -158,9 +154,7 @@ class SplitPlan(BaseModel):
 
     items: Annotated[int, Field(description="How many items")]
     budget: Annotated[AmountOut, Field(description="What may be spent")]
-    recommended: Annotated[
-        str, Field(description="The split with the fewest expected errors; the simplest of equal ones")
-    ]
+    recommended: Annotated[str, Field(description="The split with the fewest expected errors; if equal, the simplest")]
     reason: Annotated[ReasonOut, Field(description="Why")]
     crowdbudget: Annotated[
         SplitOut, Field(description="Answers by cost alone: floor(B / (c^2 sum of 1/c)), or one more")
@@ -170,8 +164,8 @@ class SplitPlan(BaseModel):
         SplitOut,
         Field(description="Answers by their value per cost; always an odd number, because ties do not help"),
     ]
-    lower_bound: Annotated[Number, Field(description="No split of this budget can expect fewer errors")]
-    guarantees: Annotated[Guarantees, Field(description="What is proven of CrowdBudget")]
+    lower_bound: Annotated[Number, Field(description="No split of this budget has fewer expected errors")]
+    guarantees: Annotated[Guarantees, Field(description="What is proven about CrowdBudget")]
     target: Annotated[SplitTargetOut | None, Field(description="What the target would cost; null without `target`")]
     curve: Annotated[list[SplitCurvePoint], Field(description="Expected errors by budget")]
     offer: Offer
