@@ -16,9 +16,9 @@ def votes_at_budgets(policy: JobPolicy, answers: IntArray, budgets: Sequence[int
     """The votes of all items after each number of labels per run, shape (budgets, runs, items, classes).
 
     `answers[r, i, k]` is the k-th answer on item i in run r; -1: no answer is left. Workers are not identified, as in
-    the papers' anonymous settings, so worker k of an item is the one who answers k-th. The open item of the highest
-    priority is asked, and equal ones are drawn at random. All runs are items of one job, so that the arithmetic of a
-    step is done once for all of them. A run ends when nothing is left to ask.
+    the papers' anonymous settings, so worker k of an item is the one who answers k-th. The open item with the highest
+    priority is asked about; ties are broken at random. All runs are items of one job, so that the arithmetic of a step
+    is done once for all of them. A run ends when nothing is left to ask.
     """
     runs, items, depth = answers.shape
     ready_answers = answers.reshape(runs * items, depth)
@@ -44,7 +44,7 @@ def replay_until_closed(engine: Engine, answers: IntArray) -> tuple[Array, IntAr
     """Ask about all items side by side until each is closed; returns votes, and labels or -1, shape (items,).
 
     `answers[i, k]` is the k-th answer on item i; -1: there is none. Items do not affect each other, so the order of
-    asking does not matter. For worker models that keep nothing but votes.
+    asking does not matter. Use it only for worker models that keep nothing but votes.
     """
     items, depth = answers.shape
     context = ItemContext.plain(items, seed=engine.policy.seed)
@@ -64,7 +64,7 @@ def replay_until_closed(engine: Engine, answers: IntArray) -> tuple[Array, IntAr
 
 
 def share_right(votes: Array, truth: IntArray) -> Array:
-    """1 where the majority is right, 1/2 at a tie of two classes, 0 where it is wrong; shape of votes but the last.
+    """1 where the majority is right, 1/2 at a tie of two classes, 0 where it is wrong; without the last axis of votes.
 
     >>> share_right(np.array([[3.0, 1.0], [1.0, 1.0], [0.0, 2.0]]), np.array([0, 0, 0])).tolist()
     [1.0, 0.5, 0.0]

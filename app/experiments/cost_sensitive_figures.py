@@ -16,7 +16,7 @@ from app.policy.planning.cost_sensitive import Prior, best_strategy
 BELIEVED = Prior(6, 2)
 BELIEVED_MEAN = 0.75
 LOSSES = tuple(np.geomspace(21.0, 1000.0, 50).tolist())
-MOST = 40  # answers that CrowdScreen may buy; the paper's Figure 14 goes so far
+MOST = 40  # answers that CrowdScreen may buy; the paper's Figure 14 goes up to this number
 ERRORS = tuple(np.geomspace(0.24, 0.0005, 40).tolist())
 COUNTS = range(3, 42, 2)
 LINEAR, NON_LINEAR = "linear", "non-linear"
@@ -25,7 +25,7 @@ ACCURACY_COST, CROWDSCREEN, MAJORITY, NAIVE = "Accuracy-Cost", "CrowdScreen", "m
 
 @cache
 def policy(name: str) -> tuple[Array, ...]:
-    """The stopping rules among which an algorithm that believes in B(6, 2) chooses, from few answers to many."""
+    """The stopping rules from which an algorithm that assumes B(6, 2) chooses, from few answers to many."""
     if name == ACCURACY_COST:
         return tuple(of_strategy(best_strategy(BELIEVED, loss)) for loss in LOSSES)
     if name == CROWDSCREEN:
@@ -39,7 +39,7 @@ def trade_off(name: str, truth: Difficulty) -> list[ExpectedAccuracy]:
 
 
 def trade_off_near(answers: float, belief: Prior, truth: Prior, points: int = 60) -> list[ExpectedAccuracy]:
-    """The same on a fine grid of strategies of any belief, around a number of answers."""
+    """The same on a fine grid of strategies for an assumed prior, around a number of answers."""
     losses = [21.0]
     while (last := _of_loss(losses[-1], belief, truth).answers) < 1.1 * answers:
         losses.append(losses[-1] * (1.15 if last > 0.85 * answers else 1.4))
@@ -57,7 +57,7 @@ def _in_order(found: Iterable[ExpectedAccuracy]) -> list[ExpectedAccuracy]:
 
 
 def answers_at(points: Sequence[ExpectedAccuracy], accuracy: float) -> float:
-    """The answers with which an accuracy is reached; in a straight line against the logarithm of the error."""
+    """The answers needed for an accuracy, interpolated linearly in the logarithm of the error."""
     curve = CostErrorCurve(
         np.array([each.answers for each in points]), np.array([1 - each.accuracy for each in points])
     )
@@ -67,7 +67,7 @@ def answers_at(points: Sequence[ExpectedAccuracy], accuracy: float) -> float:
 
 
 def accuracy_at(points: Sequence[ExpectedAccuracy], answers: float) -> float:
-    """The accuracy that so many answers reach, by the same line."""
+    """The accuracy with this many answers, by the same interpolation."""
     log_error = np.log([1 - each.accuracy for each in points])
     return float(1 - np.exp(np.interp(answers, [each.answers for each in points], log_error)))
 
@@ -93,10 +93,10 @@ def figure_5(setting: Setting) -> Finding:
         rows += [Row(f"{at}: {name}", "not given", reached[name], None, 4) for name in names]
         rows.append(_order(f"{answers:g} workers", {name: -each for name, each in reached.items()}))
     workers = Panel("Workers for a required accuracy", "accuracy", "workers", tuple(_lines(curves, swapped=True)))
-    accuracy_panel = Panel("Accuracy from so many workers", "workers", "accuracy", tuple(_lines(curves)))
+    accuracy_panel = Panel("Accuracy by number of workers", "workers", "accuracy", tuple(_lines(curves)))
     notes = (
         "Figures 5 and 6 are drawings; the text says which algorithm is best and worst. Ours are exact expectations.",
-        f"CrowdScreen believes that all questions have accuracy .75, and may ask {MOST} workers.",
+        f"CrowdScreen assumes that all questions have accuracy .75, and may ask {MOST} workers.",
     )
     return Finding(tuple(rows), (workers, accuracy_panel), notes)
 
@@ -114,13 +114,13 @@ def _lines(curves: dict[str, list[ExpectedAccuracy]], *, swapped: bool = False) 
 
 
 def promised(name: str, accuracy: float) -> Array:
-    """The rule that an algorithm takes to reach this accuracy, by its own belief."""
+    """The rule that an algorithm takes to reach this accuracy, according to the prior that it assumes."""
     believed: Difficulty = BELIEVED_MEAN if name == CROWDSCREEN else BELIEVED
     return next(rule for rule in policy(name) if expected(rule, believed).accuracy >= accuracy)
 
 
 def figure_11(setting: Setting) -> Finding:
-    """Questions that are harder than all algorithms believe: 65 % of the answers are right, not 75 %."""
+    """Questions that are harder than all algorithms assume: 65 % of the answers are right, not 75 %."""
     setting.report("rules made for 75 %, on questions of 65 %")
     required = (0.80, 0.85, 0.88, 0.90, 0.91)
     names = (ACCURACY_COST, CROWDSCREEN, MAJORITY)
@@ -150,13 +150,13 @@ def figure_11(setting: Setting) -> Finding:
     wrong = float(special.betainc(5.2, 2.8, 0.5))
     notes = (
         "'Close' is no more than 2 points below. The paper does not say how the 65 % are spread over questions.",
-        f"Under B(5.2, 2.8) the crowd is wrong on {wrong:.1%} of the questions, so no rule can do what is required.",
+        f"Under B(5.2, 2.8) the crowd is wrong on {wrong:.1%} of the questions, so no rule can reach what is required.",
     )
     return Finding(tuple(rows), panels, notes)
 
 
 def figure_12(setting: Setting) -> Finding:
-    """Beliefs that are wrong in spread (Figure 12) or in mean (Figure 13): workers needed against the right belief."""
+    """An assumed prior with a wrong spread (Figure 12) or mean (Figure 13): workers compared with the right prior."""
     spreads = {s: Prior(0.75 * s, 0.25 * s) for s in (3.0, 4.0, 6.0, 8.0, 12.0, 20.0, 40.0)}
     means = {mean: Prior(8 * mean, 8 * (1 - mean)) for mean in (0.65, 0.7, 0.75, 0.8, 0.85)}
     by_deviation = {_deviation(truth): truth for truth in spreads.values()}
@@ -177,22 +177,22 @@ def figure_12(setting: Setting) -> Finding:
             for name in (ACCURACY_COST, CROWDSCREEN)
         ]
         panels.append(
-            Panel(f"Workers by {what}", f"{what} of accuracy", "workers (10 with the right belief)", tuple(lines))
+            Panel(f"Workers by {what}", f"{what} of accuracy", "workers (10 with the right prior)", tuple(lines))
         )
         if what == "deviation":
             narrow, wide = (extra[value][CROWDSCREEN] for value in (min(truths), max(truths)))
             rows.append(
-                Row(f"{CROWDSCREEN}, widest less narrowest", "needs more", f"{wide - narrow:+.1%}", wide > narrow)
+                Row(f"{CROWDSCREEN}, widest minus narrowest", "needs more", f"{wide - narrow:+.1%}", wide > narrow)
             )
     notes = (
-        "Required is the accuracy that the right belief reaches with 10 workers; the mean is .75, or a + b is 8.",
-        "CrowdScreen knows neither: it believes in .75 for all questions.",
+        "The required accuracy is what the right prior reaches with 10 workers; the mean is .75, or a + b is 8.",
+        "CrowdScreen knows neither: it assumes .75 for all questions.",
     )
     return Finding(tuple(rows), tuple(panels), notes)
 
 
 def extra_workers(truth: Prior) -> dict[str, float]:
-    """How many more workers it needs than the right belief, for the accuracy that this has with ten workers."""
+    """The relative number of extra workers needed for the accuracy that the right prior reaches with ten workers."""
     required = accuracy_at(trade_off_near(10.0, truth, truth), 10.0)
     curves = {ACCURACY_COST: trade_off_near(10.0, BELIEVED, truth), CROWDSCREEN: trade_off(CROWDSCREEN, truth)}
     return {name: answers_at(curve, required) / 10 - 1 for name, curve in curves.items()}
@@ -204,7 +204,7 @@ def _deviation(prior: Prior) -> float:
 
 
 def figure_14(setting: Setting) -> Finding:
-    """How long it takes to make a strategy, by the number of workers."""
+    """How long it takes to compute a strategy, by the number of workers."""
     sizes = (10, 20, 30, 40)
     repeats = setting.size(20, 3)
     makers: dict[str, Callable[[int], object]] = {
@@ -227,8 +227,8 @@ def figure_14(setting: Setting) -> Finding:
         Row("the fastest", LINEAR, first, first == LINEAR),
     )
     lines = tuple(FigureLine.through(name, sizes, each) for name, each in took.items())
-    notes = ("Times hang on the machine. Ours are the best of several runs; CrowdScreen is one linear program.",)
-    return Finding(rows, (Panel("Making a strategy", "workers", "milliseconds", lines, log_y=True),), notes)
+    notes = ("Times depend on the machine. Ours are the best of several runs; CrowdScreen is one linear program.",)
+    return Finding(rows, (Panel("Computing a strategy", "workers", "milliseconds", lines, log_y=True),), notes)
 
 
 def _loss_for(workers: int) -> float:

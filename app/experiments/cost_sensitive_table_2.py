@@ -44,7 +44,7 @@ def found(kind: str, prior: float | tuple[int, int]) -> Array:
 
 
 def _by_odds(accuracy: float, lead: npt.ArrayLike) -> Array:
-    """Where all questions are alike, only the lead counts: each vote of it multiplies the odds by p / (1 - p)."""
+    """Where all questions are alike, only the lead counts: each vote of the lead multiplies the odds by p / (1 - p)."""
     return np.asarray(1 / (1 + ((1 - accuracy) / accuracy) ** np.asarray(lead, dtype=np.float64)))
 
 
@@ -56,7 +56,7 @@ def _rows() -> Iterator[Row]:
 
 
 def _picture() -> Panel:
-    """The expected accuracy of the result as votes for one side come in, the other having two."""
+    """The expected accuracy of the result by the votes for one side, if the other side has two."""
     votes = np.arange(2, 13)
     lines = [
         FigureLine.through(f"B({a}, {b})", votes, Prior(a, b).result_accuracy(votes, 2)) for a, b in ((6, 2), (8, 2))

@@ -1,4 +1,4 @@
-"""Table 3 of Gao et al. (SIGMOD 2013): HITs that hold many questions, some of which are already decided."""
+"""Table 3 of Gao et al. (SIGMOD 2013): HITs with many questions, some of which are already decided."""
 
 from collections import deque
 from dataclasses import replace
@@ -24,7 +24,7 @@ SECONDS = dict(zip(SIZES, (2850, 1472, 765, 393, 189, 113), strict=True))  # tha
 PRINTED_COST = (0.396, 0.409, 0.425, 0.437, 0.526, 0.627)  # cents per question
 PRINTED_EFFECTIVE = (0.822, 0.463, 0.449, 0.444, 0.529, 0.628)  # cents per question that was still open
 LOSS = 100.0  # in answers
-AT_ONCE = 7.0  # HITs of 400 questions that are out: so that their share comes out as in the paper, 48 %
+AT_ONCE = 7.0  # HITs of 400 questions that are out, chosen so that their share is as in the paper, 48 %
 
 
 def engine(loss: float = LOSS) -> Engine:
@@ -42,17 +42,18 @@ def engine(loss: float = LOSS) -> Engine:
 
 
 def effective(size: int, *, dispatched: bool, seed: int, at_once: float = AT_ONCE, loss: float = LOSS) -> float:
-    """The share of answers that find their question still open, in HITs of so many questions, until all are settled.
+    """The share of answers whose question is still open when they arrive, in HITs of `size` questions.
 
-    Workers come at random times, take a HIT of open questions, those with the highest priority or random ones, and
-    hand it in whole once it is finished, which takes as long as in the paper. What was settled meanwhile is answered
-    in vain. Of HITs of 400 questions `at_once` are out on average.
+    Workers arrive at random times and take a HIT of open questions, those with the highest priority or random ones.
+    They hand it in when all of it is finished, which takes as long as in the paper. Answers on questions that were
+    decided in the meantime are wasted. With HITs of 400 questions, `at_once` HITs are out on average. The job ends when
+    all questions are decided.
     """
     rng = np.random.default_rng(seed)
     right = rng.beta(6, 2, QUESTIONS)
     judge, votes, out = engine(loss), np.zeros((QUESTIONS, 2)), np.zeros(QUESTIONS)
     going = np.arange(QUESTIONS)
-    comes = 0.0  # the next worker, in seconds
+    comes = 0.0  # when the next worker arrives, in seconds
     held: deque[tuple[float, IntArray]] = deque()  # HITs by the time when they are handed in
     given = in_time = 0
     while len(going) or held:
@@ -90,8 +91,8 @@ def table_3(setting: Setting) -> Finding:
     ]
     theirs, ours = (np.subtract(table["dispatcher"], table["random"]) for table in (PRINTED, found))
     rows += [
-        Row("most that dispatching gains (points)", float(theirs.max()), float(ours.max()), None, 1),
-        Row("mean that dispatching gains (points)", float(theirs.mean()), float(ours.mean()), None, 2),
+        Row("largest gain by dispatching (points)", float(theirs.max()), float(ours.max()), None, 1),
+        Row("mean gain by dispatching (points)", float(theirs.mean()), float(ours.mean()), None, 2),
         Row("dispatching is never worse", "yes", "yes" if (ours >= -0.05).all() else "no", bool((ours >= -0.05).all())),
     ]
     rows += [
@@ -104,7 +105,7 @@ def table_3(setting: Setting) -> Finding:
     lines += [FigureLine.through(f"{name}, ours", SIZES, line) for name, line in found.items()]
     notes = (
         f"Questions of B(6, 2), a loss of {LOSS:g} answers, {MOST_ANSWERS} answers at most; the paper names no loss.",
-        f"{AT_ONCE:g} HITs of 400 are out at once, so that this column comes out; the rest follows from the times.",
+        f"{AT_ONCE:g} HITs of 400 are out at once, chosen to match that column; the rest follows from the times.",
         "The last row of the table is recomputed from its own rows of cost and share.",
     )
     return Finding(

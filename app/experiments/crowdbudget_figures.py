@@ -10,13 +10,13 @@ from app.policy.core.belief import Array, IntArray
 from app.policy.planning.quotas import expected_errors_at_most, majority_error, quotas, theorem_2
 
 TASKS, PRICE, DOUBT, EDGE = 100, 0.6, 0.001, 0.3  # Figure 1
-PRICES = (0.2, 0.5, 0.7, 1.0)  # of four groups of tasks, the easier the cheaper (section 5.2)
+PRICES = (0.2, 0.5, 0.7, 1.0)  # of four groups of tasks; easier tasks are cheaper (section 5.2)
 # Not published: votes of Galaxy Zoo with noise added by the authors. Ours: tasks with higher prices are harder.
 ACCURACIES = (0.9, 0.8, 0.7, 0.6)
 CROWDBUDGET, UNIFORM, RANDOM = "CrowdBudget", "Uniform", "Random"
 # Section 5.3, from the least error; at the third budget of Figure 3, 400, all are the same.
 PRINTED_ORDER = {100: (CROWDBUDGET, UNIFORM, RANDOM), 200: (CROWDBUDGET, RANDOM, UNIFORM)}
-MODERATE, VERY_HARD = 200, 0.4  # the budget and the difficulty that the text calls so
+MODERATE, VERY_HARD = 200, 0.4  # the budget that the text calls moderate, and the difficulty it calls very hard
 ALIKE = 0.02  # errors closer than this count as equal
 
 
@@ -40,11 +40,11 @@ def figure_1(setting: Setting) -> Finding:
         Row("P that the second bound holds", 0.9047, sure, abs(sure - 0.9047) < 1e-3, 4),
         Row("B = 600: second bound as printed", 0.0, float(printed[at_ten]), bool(printed[at_ten] == 0), 4),
         Row("budget from which it is 0 as printed", 600, free_of_error * PRICE * TASKS, free_of_error == at_ten + 1, 0),
-        Row("B = 600: second bound, mended", "not given", float(mended[at_ten])),
+        Row("B = 600: second bound, corrected", "not given", float(mended[at_ten])),
         Row("B = 600: the error itself", "not given", float(exact[at_ten]), None, 4),
         Row("B = 660: the error where 0 is promised", 0.0, float(exact[10]), bool(exact[10] == 0), 4),
     )
-    lines = {"exponential": exponential, "second, as printed": printed, "second, mended": mended}
+    lines = {"exponential": exponential, "second, as printed": printed, "second, corrected": mended}
     curves = [FigureLine.through(name, budget, each) for name, each in lines.items()]
     curves += [FigureLine.through("the error itself", budget, exact)]
     curves += [FigureLine.through("the same, simulated", budget, drawn)]
@@ -113,15 +113,15 @@ def figure_2(setting: Setting) -> Finding:
             if budget in (250, 500, 1150, 2500)
             for name in error
         ),
-        Row("most that CrowdBudget gains, B <= 1150", "up to 40 %", f"{least:.0%}", 0.3 <= least <= 0.5),
+        Row("largest gain of CrowdBudget, B <= 1150", "up to 40 %", f"{least:.0%}", 0.3 <= least <= 0.5),
         Row("CrowdBudget is best at every budget", "yes", *_yes(all((gain >= 0).all() for gain in gains.values()))),
         Row("Random beats Uniform from 250 to 750", "yes", f"at {better} of {len(middle)}", better == len(middle)),
-        Row("apart at B = 2500", "converges", last, last < 0.02, 4),
+        Row("difference at B = 2500", "converges", last, last < 0.02, 4),
     )
     lines = tuple(FigureLine.through(name, budgets, each) for name, each in error.items())
     notes = (
         "Not the paper's data: Galaxy Zoo's votes and the noise that was added to them are not published.",
-        f"Here the groups of price {PRICES} have accuracy {ACCURACIES}; errors are exact, and a tie errs half.",
+        f"Here the groups of price {PRICES} have accuracy {ACCURACIES}; errors are exact, and a tie counts half.",
     )
     return Finding(rows, (Panel("700 tasks", "budget ($)", "error per task", lines),), notes)
 
@@ -156,7 +156,7 @@ def _by_difficulty(budget: int, difficulties: Sequence[float], relative: Array, 
 
 
 def _compared(where: str, budget: int, difficulty: Array, error: dict[str, Array]) -> list[Row]:
-    """What section 5.3 says: who comes first and second, or that all are alike; alike where tasks are very hard."""
+    """The claims of section 5.3: the order of the algorithms, or that all are equal; equal for very hard tasks."""
     hard = difficulty > VERY_HARD
     mean = {name: float(each[~hard].mean()) for name, each in error.items()}
     gain = 1 - error[CROWDBUDGET] / np.minimum(error[UNIFORM], error[RANDOM])
@@ -166,7 +166,7 @@ def _compared(where: str, budget: int, difficulty: Array, error: dict[str, Array
     return [
         _order(where, budget, mean),
         Row(f"{where}: best gain", claim, written, agrees),
-        Row(f"{where}: apart above {VERY_HARD:g}", "not significant", widest, widest < ALIKE),
+        Row(f"{where}: difference above {VERY_HARD:g}", "not significant", widest, widest < ALIKE),
         *(Row(f"{where}: mean error up to {VERY_HARD:g}, {name}", "not given", each) for name, each in mean.items()),
     ]
 
@@ -174,7 +174,7 @@ def _compared(where: str, budget: int, difficulty: Array, error: dict[str, Array
 def _order(where: str, budget: int, mean: dict[str, float]) -> Row:
     if budget not in PRINTED_ORDER:
         apart = max(mean.values()) - min(mean.values())
-        return Row(f"{where}: apart up to {VERY_HARD:g}", "the same", apart, apart < ALIKE)
+        return Row(f"{where}: difference up to {VERY_HARD:g}", "the same", apart, apart < ALIKE)
     ours = tuple(sorted(mean, key=lambda name: mean[name]))
     return Row(f"{where}: order", " < ".join(PRINTED_ORDER[budget]), " < ".join(ours), ours == PRINTED_ORDER[budget])
 

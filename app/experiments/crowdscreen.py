@@ -10,7 +10,7 @@ from app.experiments.stopping_grid import Difficulty
 from app.policy.core.belief import Array, IntArray
 from app.policy.planning.cost_sensitive import Prior
 
-_NEVER = 1e-12  # statuses less likely than this are not reached
+_NEVER = 1e-12  # statuses less likely than this count as not reached
 
 
 @lru_cache(maxsize=512)
@@ -24,7 +24,7 @@ def cheapest(belief: Difficulty, error: float, most: int) -> tuple[float, Array]
 
         min sum g,    0 <= g(s) <= inflow(s; g),    sum over s of (inflow(s) - g(s)) (1 - accuracy(s)) <= error.
 
-    CrowdScreen believes that all questions are equally hard, so `belief` is a number; the program takes any belief.
+    CrowdScreen assumes that all questions are equally hard, so `belief` is a number; the program takes any belief.
     Raises a ValueError if even `most` answers exceed the error.
     """
     first, second = _statuses(most)

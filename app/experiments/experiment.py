@@ -102,13 +102,13 @@ class Experiment:
     citation: str
     run: Callable[[Setting], Finding]
     needs: tuple[str, ...] = ()  # folders of the public sets that it reads
-    also: tuple[str, ...] = ()  # other figures that it draws too
+    also: tuple[str, ...] = ()  # other figures that it also draws
     seeds: int | None = None  # runs to average; None: it has no random draws, or is one long run
     quick_seeds: int = 1
 
 
 def equal_as_printed(paper: float, ours: float, digits: int) -> bool:
-    """Whether ours is the printed number, rounded or cut off at the last digit.
+    """Whether our number equals the printed one when it is rounded or cut off at the last printed digit.
 
     >>> [equal_as_printed(0.687, 0.6875, 3), equal_as_printed(0.79, 0.795, 3)]
     [True, False]

@@ -1,4 +1,4 @@
-"""The Gittins index of a coin with unknown bias, for comparison: it costs more time than the service can spend."""
+"""The Gittins index of a coin with unknown bias, for comparison: it takes too long for the service."""
 
 from functools import lru_cache
 from typing import Annotated, Literal
@@ -60,7 +60,8 @@ class GittinsIndex(Allocation):
 
         r(a, b) = E h(P after an answer) - h(P now),    discount = 1 - 1 / budget.
 
-    Unlike the knowledge gradient it sees that two answers may change what one cannot. For two classes and votes alone.
+    Unlike the knowledge gradient it sees that two answers may change what one cannot. It needs two classes and votes
+    alone.
     """
 
     kind: Literal["gittins"] = "gittins"

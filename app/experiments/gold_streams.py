@@ -1,4 +1,4 @@
-"""Decide a stream of items one after the other, and measure cost and error, as when gold is made by a crowd."""
+"""Decide a stream of items one after the other, as when a crowd makes gold, and measure cost and error."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -32,9 +32,9 @@ def stream(job: MemoryJob, crowd: Crowd, choose: Choose, rng: np.random.Generato
 
 
 def side_by_side(job: MemoryJob, crowd: Crowd, rng: np.random.Generator) -> StreamOutcome:
-    """Ask about all open items at once, each of a random worker who has not answered it, until all are closed.
+    """Ask a random worker who has not answered it about each open item, all items at once, until all are closed.
 
-    Equal to a stream with random workers if votes do not change skills, and many times faster.
+    This equals a stream with random workers if votes do not change skills, and is many times faster.
     """
     order = rng.permuted(np.tile(np.arange(crowd.workers), (crowd.items, 1)), axis=1)  # (items, rounds)
     for turn in range(crowd.workers):

@@ -1,4 +1,4 @@
-"""Figure 6 of Abraham et al. (SIGIR 2016): votes that weigh by the tier of their worker."""
+"""Figure 6 of Abraham et al. (SIGIR 2016): votes weighted by the tier of their worker."""
 
 import numpy as np
 
@@ -28,7 +28,7 @@ WEIGHTS = {  # (initial, growth) of good, average and bad workers
 
 
 def run(weights: tuple[tuple[float, float], ...], c: float, hits: int = HITS) -> StreamOutcome:
-    """All HITs, by random workers whose tier is known."""
+    """Let random workers whose tier is known answer all HITs."""
     tiers = [Tier(initial=initial, growth=growth) for initial, growth in weights]
     model = Tiers(tiers=dict(zip(("good", "average", "bad"), tiers, strict=True)))
     policy = JobPolicy(
@@ -62,15 +62,15 @@ def figure_6(setting: Setting) -> Finding:
             for name in WEIGHTS
             if name != NO_WEIGHTS
         ),
-        Row("5 % to 20 % a round: apart", "very small", f"{apart:.1%}", apart < 0.05),
-        Row("least of those against fixed weights", "better", f"{ahead:+.1%}", ahead > 0),
+        Row("5 % to 20 % a round: difference", "very small", f"{apart:.1%}", apart < 0.05),
+        Row("the worst of those minus fixed weights", "better", f"{ahead:+.1%}", ahead > 0),
     )
     lines = tuple(
         FigureLine.through(name, [each.cost for each in line], [each.error for each in line])
         for name, line in outcomes.items()
     )
     notes = (
-        f"{hits:,} HITs (the paper: 100,000), epsilon {EPSILON}, ours for the unpublished first column of Table 1.",
+        f"{hits:,} HITs (the paper: 100,000), epsilon {EPSILON}; the first column of Table 1 is not published: ours.",
         "Figure 6 is a drawing; the text says which curve lies below which.",
     )
     return Finding(rows, (Panel("Weighted votes", "labels per HIT", "error", lines),), notes)

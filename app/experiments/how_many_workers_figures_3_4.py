@@ -18,7 +18,7 @@ from app.policy.requirements import Margin
 from app.policy.worker_models import Anonymous
 
 CONSTANTS = (1.1, 1.2, 1.3, 1.4, 1.5, 1.6, 1.7, 1.8, 1.9, 2.0, 2.2)  # of epsilon 0
-PER_EPSILON = 3  # as much larger is C for each unit of epsilon, so that the same numbers of labels are met
+PER_EPSILON = 3  # C grows by this per unit of epsilon, so that all curves cover the same numbers of labels
 LEAST_BIAS, MOST_BIAS = 0.1, 0.6
 
 
@@ -36,13 +36,13 @@ def rule(c: float, epsilon: float) -> Engine:
 
 
 def adaptive(answers: IntArray, truth: IntArray, c: float, epsilon: float) -> StreamOutcome:
-    """Labels per item and share of wrong ones; where the answers run out the majority stands, and a tie errs half."""
+    """Labels per item and share of wrong ones; if the answers run out, the majority decides, and a tie counts half."""
     votes, _ = replay_until_closed(rule(c, epsilon), answers)
     return StreamOutcome(float(votes.sum()) / len(answers), 1 - float(share_right(votes, truth).mean()))
 
 
 def fixed(answers: IntArray, truth: IntArray, labels: int) -> StreamOutcome:
-    """The same for the majority of the first so many."""
+    """The same for the majority of the first `labels` answers."""
     votes = np.stack([(answers[:, :labels] == c).sum(axis=1) for c in (0, 1)], axis=1).astype(np.float64)
     return StreamOutcome(float(labels), 1 - float(share_right(votes, truth).mean()))
 
@@ -95,7 +95,7 @@ def figure_3(setting: Setting) -> Finding:
 
 
 def figure_4(setting: Setting) -> Finding:
-    """RTE: the error of ten labels from about six."""
+    """RTE: about six labels reach the error of ten."""
     crowd = read_rte(setting.data)
     answers = shuffled_answers(crowd, setting.seeds, np.random.default_rng(1)).reshape(-1, 10)
     truth = np.tile(crowd.truth, setting.seeds)
@@ -114,7 +114,7 @@ def figure_4(setting: Setting) -> Finding:
     rows.append(Row("error of six fixed labels", "more", six, six > best.error))
     lines = {f"epsilon {epsilon:g}": each for epsilon, each in curves.items()} | {"fixed overlap": overlap}
     notes = (
-        "The bar is not rounded; a tie errs half, as with an even coin. Ten labels: 1 - .8969.",
+        "The required lead is not rounded; a tie counts half, as with a fair coin. Ten labels: 1 - .8969.",
         f"Mean of {setting.seeds} orders of the recorded answers (the paper: 100).",
     )
     return Finding(tuple(rows), (_trade_off("RTE", lines),), notes)

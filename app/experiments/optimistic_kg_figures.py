@@ -1,4 +1,4 @@
-"""Figures 2 and 3 of Chen et al. (ICML 2013): accuracy by budget, of anonymous answers and of pairs."""
+"""Figures 2 and 3 of Chen et al. (ICML 2013): accuracy by budget, with anonymous answers and with pairs."""
 
 from collections.abc import Mapping, Sequence
 
@@ -30,11 +30,11 @@ _AT_RANDOM: dict[str, Aggregation] = {
     MAJORITY: Majority(),
 }
 ITEMS, WORKERS = 50, 10  # of the simulation
-MUCH = 0.01  # at least so much is "much" lower
+MUCH = 0.01  # at least this difference counts as "much" lower
 
 
 def anonymous(answers: IntArray, truth: IntArray, per_item: Sequence[int], setting: Setting) -> dict[str, Array]:
-    """The accuracy by policy after so many labels per item, shape (budgets, runs); truth is (runs, items)."""
+    """The accuracy by policy after each number of labels per item, shape (budgets, runs); truth is (runs, items)."""
     budgets = [each * answers.shape[1] for each in per_item]
     plain = JobPolicy(
         labels=("0", "1"),
@@ -79,7 +79,7 @@ def pairs(crowd: RecordedAnswers, per_item: Sequence[int], runs: int, rng: np.ra
 
 
 def _of_pairs(crowd: RecordedAnswers, policy: JobPolicy, per_item: Sequence[int], runs: int) -> Array:
-    """The accuracy after so many labels per item where the policy picks the worker, shape (budgets, runs)."""
+    """The accuracy after each number of labels per item if the policy picks the worker, shape (budgets, runs)."""
     return np.stack([at.accuracy for at in replay(crowd, policy, per_item, runs=runs, workers="choose")])
 
 
@@ -163,7 +163,7 @@ def figure_3(setting: Setting) -> Finding:
 
 
 _NOTES = (
-    "The figures are drawings; what the text says of them is compared. Ties of a majority count one half.",
+    "The figures are drawings; the claims of the text about them are compared. Ties of a majority count one half.",
     "Gittins with a finite horizon is left out; belief propagation is the mean field of the same Liu et al. (2012).",
 )
 
@@ -179,7 +179,7 @@ def _anonymous_rows(found: Mapping[str, Array], labels: int, place: int, best: S
 
 
 def _slightly_better(found: Mapping[str, Array], labels: int) -> Row:
-    """Said of the simulation alone (section 6.1)."""
+    """A claim that the paper makes only about the simulation (section 6.1)."""
     ours, theirs = (float(found[name][-1].mean()) for name in (OPT_KG, GITTINS))
     return Row(f"{GITTINS} at {labels} labels per item", "slightly better still", theirs, theirs >= ours, 4)
 

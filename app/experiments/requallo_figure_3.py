@@ -14,7 +14,7 @@ from app.policy.worker_models.inference.feature_model import FeatureModel
 from app.simulation.csv_tables import WrongFile
 
 DEPTH = 40  # answers that an item may get at most
-_LOOSE = 1.0  # prior variance of a weight; from .1 to 100 the F1 score moves by .001
+_LOOSE = 1.0  # prior variance of a weight; from .1 to 100 the F1 score changes by .001
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ def read_examples(path: Path) -> Examples:
     lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
     found = [_example(path, number, line.split()) for number, line in enumerate(lines, start=1) if line.strip()]
     if len({len(values) for values in found}) != 1:
-        raise WrongFile(path, 1, "every example must have as many features as any other")
+        raise WrongFile(path, 1, "all examples must have the same number of features")
     table = np.array(found)
     return Examples(table[:, 1:], table[:, 0] > 0)
 
@@ -40,7 +40,7 @@ def _example(path: Path, number: int, fields: list[str]) -> list[float]:
     try:
         return [float(fields[0]), *(float(field.split(":")[1]) for field in fields[1:])]
     except (ValueError, IndexError) as error:
-        raise WrongFile(path, number, "must be a label and index:value for every feature, as LIBSVM has it") from error
+        raise WrongFile(path, number, "must be a label and index:value for every feature, as in LIBSVM") from error
 
 
 def standardised(train: Examples, test: Examples) -> tuple[Array, Array]:
@@ -62,7 +62,7 @@ def f1_score(found: Mask, positive: Mask) -> float:
 
 
 def learned(features: Array, positive: Mask, test: Array) -> Mask:
-    """What a logistic regression learned from these examples says of others; nothing is positive without examples."""
+    """The predictions of a logistic regression trained on these examples; without examples, none is positive."""
     if not len(positive):
         return np.zeros(len(test), dtype=bool)
     return np.asarray(test @ FeatureModel.flat(features.shape[1], _LOOSE).fit(features, positive).mean > 0)
@@ -96,7 +96,7 @@ def figure_3(setting: Setting) -> Finding:
     lines = [FigureLine.through(name, budgets, each.mean(axis=1), each.std(axis=1)) for name, each in score.items()]
     lines.append(FigureLine.through("original labels", budgets, [original] * len(budgets)))
     notes = (
-        "A logistic regression takes the place of the linear SVM, also to give P(+1) of which answers are drawn.",
+        "A logistic regression replaces the linear SVM; it also gives the P(+1) from which answers are drawn.",
         f"Items with fewer than {LABELED} labels are left out; a tie is drawn at random. F1 is 0 without examples.",
         "Figure 3 is a drawing; the text gives the 0.853 and says that the advantage is great at tight budgets.",
     )
@@ -104,7 +104,7 @@ def figure_3(setting: Setting) -> Finding:
 
 
 def _f1(votes: Array, x: Array, x_test: Array, test: Examples, rng: np.random.Generator) -> float:
-    """What is learned from the majorities of labeled items."""
+    """The F1 score after training on the majorities of labeled items."""
     labeled = votes.sum(axis=1) >= LABELED
     lead = votes[:, 1] - votes[:, 0] + rng.uniform(-0.5, 0.5, len(votes))
     return f1_score(learned(x[labeled], lead[labeled] > 0, x_test), test.positive)

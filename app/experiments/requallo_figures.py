@@ -1,4 +1,4 @@
-"""Figures 1 and 3 and Table 3 of Li et al. (WSDM 2016): many items that are good enough from a tight budget."""
+"""Figures 1 and 3 and Table 3 of Li et al. (WSDM 2016): many good labels from a tight budget."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -19,7 +19,7 @@ from app.policy.worker_models import Anonymous
 from app.simulation.csv_tables import WrongFile
 from app.simulation.recorded_crowd import RecordedAnswers, read_crowd
 
-LABELED = 3  # an item with so many labels counts as labeled, whatever the policy (section 4.1)
+LABELED = 3  # an item with this many labels counts as labeled under every policy (section 4.1)
 MOST_VOTES = 14  # of one class
 P02, C4, OPT_KG, LU, LOOPING, RANDOM = "Requallo-p0.2", "Requallo-c4", "Opt-KG", "LU", "looping", "random"
 
@@ -52,7 +52,7 @@ def requallo(labels: tuple[str, ...], requirement: AnyRequirement) -> JobPolicy:
 
 @dataclass(frozen=True)
 class Spent:
-    """What a policy has come to at each budget, a column per run."""
+    """What a policy has reached at each budget, a column per run."""
 
     labeled: Array  # (budgets, runs) items with at least three labels
     right: Array  # (budgets, runs) of them, how many are right; a tie counts one half
@@ -109,7 +109,7 @@ def _ties_to_yes(crowd: RecordedAnswers) -> float:
 
 
 def _quantities(labeled: Mapping[str, Mapping[int, float]]) -> tuple[Row, ...]:
-    """What is said of the number of labeled items, by budget in halves of a label per item."""
+    """The paper's claims about the number of labeled items, by budget in halves of a label per item."""
     ours, optkg, lu = (labeled[name][4] for name in (P02, OPT_KG, LU))
     others = max(labeled[name][6] for name in (OPT_KG, LU, RANDOM))
     early = abs(labeled[P02][2] - labeled[C4][2])
@@ -192,7 +192,7 @@ def cut_of_the_game(crowd: RecordedAnswers, least: int = 20) -> RecordedAnswers:
 
 
 def table_3(setting: Setting) -> Finding:
-    """The Game data: what six requirements cost until all items are done, and how right they are then."""
+    """The Game data: what six requirements cost until all items are done, and the accuracy then."""
     setting.report("reading the Game data")
     crowd = cut_of_the_game(read_crowd(setting.data / "millionaire"))
     if not crowd.items:
@@ -226,14 +226,14 @@ def table_3(setting: Setting) -> Finding:
         tuple(rows),
         (Panel("Six requirements on the Game data", "labels bought", "accuracy", tuple(points)),),
         (
-            "The paper's order of arrival is lost; here it is drawn by chance: only the order of the rows can agree.",
-            "Our copy of the data is another cut: some questions of the paper's are not in it.",
+            "The paper's order of arrival is lost; here it is drawn at random, so only the order of rows can agree.",
+            "Our copy of the data is a different cut: some questions of the paper are not in it.",
         ),
     )
 
 
 def _finished(engine: Engine, answers: IntArray) -> tuple[float, float, float]:
-    """Labels bought, items that met the requirement, and the share of those that is right; class 1 is."""
+    """Labels bought, items that met the requirement, and the share of those that is right; class 1 is the truth."""
     votes, label = replay_until_closed(engine, answers)
     met = label != NO_ANSWER
     return float(votes.sum()), float(met.sum()), float((label[met] == 1).mean())

@@ -19,13 +19,13 @@ from app.policy.worker_choice.pair import TRIAL_LIFT
 from app.policy.worker_choice.relative_information import relative_information
 from app.policy.worker_models import WorkerModel
 
-_DOUBT = 0.5  # over sqrt(answers), of an accuracy: one standard error of a coin
+_DOUBT = 0.5  # divided by sqrt(answers): one standard error of an accuracy near 1/2
 _MOST_REMEMBERED = 1000  # different kinds of items
 
 
 @dataclass(frozen=True)
 class Judgement:
-    """What the policy says of many items; row i of every array is item i."""
+    """What the policy says about many items; row i of every array is item i."""
 
     belief: Belief
     winner: Index  # (items,) the label of an item that is good enough; -1 where there is none
@@ -70,17 +70,17 @@ class Ending(NamedTuple):
 
 
 class RememberedDecisions:
-    """What was decided about items that are alike: bounded, and safe to share between threads."""
+    """Decisions about items of the same kind, kept for reuse: bounded, and safe to share between threads."""
 
     def __init__(self) -> None:
         self._known: dict[object, Any] = {}
 
     def find(self, kinds: list[tuple[Any, ...]]) -> dict[object, Any]:
-        """What is known of these kinds. A copy: another thread may forget everything in the meantime."""
+        """The decisions that are known for these kinds, as a copy: another thread may clear the memory meanwhile."""
         return {kind: known for kind in kinds if (known := self._known.get(kind)) is not None}
 
     def add(self, found: dict[object, Any]) -> None:
-        """Remember these, and forget all others where they become too many."""
+        """Keep these decisions; drop all earlier ones if there would be too many."""
         if len(self._known) + len(found) > _MOST_REMEMBERED:
             self._known = {}
         if len(found) <= _MOST_REMEMBERED:
@@ -104,7 +104,7 @@ class Engine:
     requirement: Requirement = field(init=False, repr=False, compare=False)  # with the minimum number of labels
     knows_workers: bool = field(init=False, repr=False, compare=False)  # the model keeps a skill per worker
     scores_finished_items: bool = field(init=False, repr=False, compare=False)  # the model learns from final labels
-    tells_workers_apart: bool = field(init=False, repr=False, compare=False)  # the value of an answer depends on whose
+    tells_workers_apart: bool = field(init=False, repr=False, compare=False)  # an answer's value depends on its worker
     remembered: RememberedDecisions = field(init=False, repr=False, compare=False, default_factory=RememberedDecisions)
     _job_context: JobContext = field(init=False, repr=False, compare=False)
     _begun_first: bool = field(init=False, repr=False, compare=False)
@@ -132,7 +132,7 @@ class Engine:
             object.__setattr__(self, name, value)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Send the configuration to another process, not what follows from it."""
+        """Pickle only the configuration; another process computes the rest again."""
         return Engine, (self.policy, self.budget, self.inverse_costs, self.stage)
 
     def initial(self, context: ItemContext) -> State:
@@ -274,7 +274,7 @@ class Engine:
         if on_trial:
             why = "This is one of a few items that are asked first, to learn how good the workers are."
         if second_opinion:
-            why = "This is a second opinion by a worker drawn at random who is less trusted so far."
+            why = "This is a second opinion: the job drew a worker at random from those it trusts less so far."
         answers = "answer" if max_open_assignments == 1 else "answers"
         return Reason(
             self.policy.allocation.kind,
@@ -331,9 +331,9 @@ def priority_of(allocation: Allocation, lookahead: Lookahead, job: JobContext) -
 def stays_closed(
     was_open: npt.ArrayLike, was_resolved: npt.ArrayLike, is_resolved: npt.ArrayLike, *, corrects: bool
 ) -> Mask:
-    """Which items keep the decision that they have, whatever is judged of them now; shape (items,).
+    """Which items keep the decision that they have, whatever the new judgement says; shape (items,).
 
-    An open item takes what was judged. A closed one keeps its decision. Where a fit or a recount `corrects` labels, a
+    An open item takes the new judgement. A closed one keeps its decision. Where a fit or a recount `corrects` labels, a
     resolved item may change to another label that is good enough, but it never opens again and is never given up.
 
     >>> was_open, was_resolved = np.array([True, False, False, False]), np.array([False, True, True, False])

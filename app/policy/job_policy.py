@@ -75,7 +75,8 @@ class JobPolicy(BaseModel):
         AnyWorkerChoice, Field(description="Which worker to ask, where the platform does not name one")
     ] = Pull()
     max_assignments_per_worker: Annotated[
-        int, Field(ge=1, le=100, description="How many assignments a worker whom the job has chosen may hold at once")
+        int,
+        Field(ge=1, le=100, description="How many assignments a worker may hold at once if the job chooses workers"),
     ] = 3
     refit: Annotated[
         Refit | None,
@@ -150,11 +151,11 @@ class JobPolicy(BaseModel):
 
 
 def check_limits(policy: JobPolicy) -> None:
-    """Refuse a limit that no item can meet: it would buy labels and give every item up.
+    """Refuse a limit within which no item can be finished: the job would buy labels and give every item up.
 
     Call it once when a policy arrives from outside; stored policies need no second check. It raises pydantic's
     ValidationError with an error of type `no_room` for `max_labels`, `max_votes_per_label` or both, whose context holds
-    `limit` and `fewest`, the number of labels that an item needs on which all workers agree.
+    `limit` and `fewest`, the number of labels that an item needs if all workers agree.
 
     >>> check_limits(JobPolicy(labels=("a", "b"), requirement={"kind": "count", "labels": 5}, max_labels=4))
     Traceback (most recent call last):
@@ -174,7 +175,7 @@ def check_limits(policy: JobPolicy) -> None:
 
 
 def fewest_labels(policy: JobPolicy) -> int:
-    """How many labels an item needs on which all workers agree; 0 where its cost or chance decides.
+    """How many labels an item needs if all workers agree; 0 where the item's cost or a random draw decides.
 
     >>> fewest_labels(JobPolicy(labels=tuple(map(str, range(1000))), worker_model={"kind": "one-coin"}))
     14

@@ -40,9 +40,9 @@ class Recipe:
     An honest worker is right at an individual rate, and errs towards each other class equally often; a share of the
     answers on an item, its difficulty, is a guess instead. With two classes, full skill and difficulties uniform on
     (0, 1) this is theta ~ U(0, 1) of Chen et al. (ICML 2013): a perfect worker is right with 1 - difficulty / 2.
-    Spammers guess. Liars know as much as others, and give another answer. Drifters begin like others and end guessing;
-    their rate falls linearly over their answers. Copiers repeat one source, which is wrong on `source_error` of the
-    items. The share of each sort is exact, and its members are drawn at random.
+    Spammers guess. Liars know as much as others, but give another answer. Drifters begin like others and end by
+    guessing; their rate falls linearly over their answers. Copiers repeat one source, which is wrong on `source_error`
+    of the items. The share of each sort is exact, and its members are drawn at random.
     """
 
     items: int = 500

@@ -1,4 +1,4 @@
-"""Synthetic crowds, of which truth, skill and difficulty are known."""
+"""Synthetic crowds whose truth, skill and difficulty are known."""
 
 from dataclasses import dataclass
 from typing import Protocol

@@ -103,7 +103,7 @@ class ItemRows:
         return decide(engine, state, self.context.rows(rows))
 
     def _recall(self, engine: Engine, rows: IntArray, state: State) -> RowDecisions:
-        """Judge each combination of votes, cost and gold once: plain votes meet the same few again and again."""
+        """Judge each combination of votes, cost and gold once: plain votes have only a few, which recur often."""
         pairs = zip(state.votes, self._facts[rows], strict=True)
         keys = [(engine.stage, votes.tobytes() + facts.tobytes()) for votes, facts in pairs]
         new = [place for place, key in enumerate(keys) if key not in self._remembered]

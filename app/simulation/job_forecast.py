@@ -38,7 +38,7 @@ class Range:
 
     @classmethod
     def of(cls, draws: Array) -> "Range":
-        """From 20 k - 1 equally likely outcomes: the next one lies between the k-th from either end with .9 exactly.
+        """The range of 20 k - 1 equally likely draws: the next one lies between the k-th from each end in exactly .9.
 
         The next of n draws falls into each of the n + 1 gaps between them with the same probability, whatever their
         distribution is (Wilks 1941). If the mean lies outside the interval, the interval is extended to it.

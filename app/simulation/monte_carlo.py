@@ -12,7 +12,7 @@ from app.policy.engine import Engine
 from app.simulation.item_rows import ItemRows
 from app.simulation.sampled_worlds import Worlds
 
-_STEPS = 16  # that ask about every open item once
+_STEPS = 16  # this many steps ask about every open item once
 _EARLY = 8  # answers per item
 _SLOWEST_GROWTH = 0.1  # of the answers between two fits
 _TRIES = 12  # random draws of a worker who has not answered the item, before all workers are searched
@@ -21,7 +21,7 @@ _LEAST_SKILL = 1e-3  # pseudo-answers that a skill keeps of each kind
 
 @dataclass(frozen=True)
 class WorldTally:
-    """What each world has come to at one moment; row r is world r."""
+    """What each world has reached at one moment; row r is world r."""
 
     spent: Array
     labels: Array
@@ -47,14 +47,14 @@ class JobSnapshot:
 
 
 class MonteCarloSimulation:
-    """The items of all worlds in one set of rows: item i of world r is row r * items + i, workers alike.
+    """The items of all worlds in one set of rows: item i of world r is row r * items + i, and workers likewise.
 
-    A step asks about the sixteenth of a world's items with the highest priority, each of a random worker who has not
-    answered it, and judges them. That is the order of the service with several workers at a time. `weight` is the
+    A step takes the sixteenth of a world's items with the highest priority, asks a random worker who has not answered
+    it about each, and judges them. That is the order of the service with several workers at a time. `weight` is the
     number of items of the job that each simulated item represents: an answer teaches that much more about its worker,
     and counts as that many answers towards the next refit. Refits follow the policy, but not before the answers have
-    grown by a tenth, and exclude workers of low information. The worker model stays in its stage. Workers are not
-    tested for guessing, and no gold is assigned.
+    grown by a tenth, and exclude low-information workers. The worker model stays in its stage. Workers are not tested
+    for guessing, and no gold is assigned.
 
     All worlds are refitted together, in one fit of all their items, which is many times faster than a fit per world.
     Unlike `ParallelRuns.refit` it includes items without answers: leaving them out changes the forecasts.
@@ -111,8 +111,8 @@ class MonteCarloSimulation:
     def steps(self, most_labels: float, most_spent: float = math.inf) -> Iterator[float]:
         """Step until no world has an open item with fewer than `most_labels` new answers, or each has spent the limit.
 
-        Yields the share of open items. After eight answers per item the steps are four times as large: so late the
-        order in which items are asked matters little.
+        Yields the share of open items. After eight answers per item the steps are four times as large, because the
+        order in which items are asked then matters little.
         """
         taken, small = 0, max(1, -(-self._items // _STEPS))
         while self._spent.min() < most_spent:
@@ -218,7 +218,7 @@ class MonteCarloSimulation:
             classes=self.worlds.classes,
             gold=self._context.gold,
         )
-        # An item that represents several is fitted as if it were there as often: the prior counts less.
+        # An item that represents several is fitted as if it were there that many times: the prior counts less.
         found = self.engine.model.refit(ballots, self._context, self._skill, self._before / self.weight)
         self._skill = found.skill * self.weight
         self._exclude(np.asarray(ballots.given * self.weight, dtype=np.float64))
@@ -227,7 +227,7 @@ class MonteCarloSimulation:
         self._rows.restate(self.engine, row, state, may_reopen=False)
 
     def _exclude(self, answers: Array) -> None:
-        """Exclude workers of low information, world by world, by the skills of a fit.
+        """Exclude low-information workers, world by world, by the skills of a fit.
 
         `answers` is the number of answers of each worker, (worlds * workers,). Workers who were excluded when the
         simulation began stay excluded.

@@ -29,7 +29,7 @@ _TABLE: dict[str, tuple[dict[str, Any], dict[str, Any], dict[str, Any]]] = {
     "opt-kg": (_ALL_ANSWERS, _COUNTED, _COINS),
     "kg": (_ALL_ANSWERS, _COUNTED, _COINS),
     "cvar-kg": (_ALL_ANSWERS, _COUNTED, _COINS),
-    # These look at votes alone, so all workers are equal to them.
+    # These look at votes alone, so they treat all workers as equal.
     "label-uncertainty": (_ALL_ANSWERS, _COUNTED, _COUNTED | _AS_PUBLISHED_CHOICE),
     "round-robin": (_ALL_ANSWERS, _COUNTED, _COUNTED | _AS_PUBLISHED_CHOICE),
     "random": (_ALL_ANSWERS, _COUNTED, _COUNTED | _AS_PUBLISHED_CHOICE),

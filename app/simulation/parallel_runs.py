@@ -15,10 +15,10 @@ NEVER = np.iinfo(np.int64).max
 
 
 class ParallelRuns:
-    """Runs of one job that do not touch each other, so that the arithmetic of a step is done once for all of them.
+    """Independent runs of one job, side by side, so that the arithmetic of a step is done once for all of them.
 
     Row r * items + i is item i of run r, and row r * workers + w is worker w of run r. An answer arrives as soon as it
-    is asked for, so no assignment is ever open. Who is asked, and where the answers come from, is up to the caller:
+    is asked for, so no assignment is ever open. The caller decides who is asked and where the answers come from:
     `RecordedRuns` replays recorded answers, `MemoryJob` is a single run that also keeps ballots, records and money.
     """
 

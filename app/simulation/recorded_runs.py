@@ -15,8 +15,8 @@ from app.simulation.scores import RunState, Scores, final_scores
 class RecordedRuns(ParallelRuns):
     """Runs of a job on the same recorded answers; each run has its own random numbers.
 
-    A refit that is due is done before the next question. Left out is everything that depends on finished items:
-    records of agreement, spammers, gold, and models that score workers by finished items (`supports`).
+    A refit that is due is done before the next question. Everything that depends on finished items is left out: records
+    of agreement, spammers, gold, and models that score workers by finished items (`supports`).
     """
 
     def __init__(self, crowd: RecordedAnswers, policy: JobPolicy, runs: int, budget: float | None = None) -> None:

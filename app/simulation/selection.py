@@ -31,8 +31,8 @@ class AnswerSelection(ABC):
 class ItemSelection(AnswerSelection):
     """Ask about the open item of highest priority; the next worker with an unused recorded answer on it answers.
 
-    The order in which answers arrive, shape (runs, answers), is grouped by item. Workers of low information are
-    skipped. When a refit includes them again, they take their old place in the order.
+    The order in which answers arrive, shape (runs, answers), is grouped by item. Low-information workers are skipped.
+    When a refit includes them again, they take their old place in the order.
     """
 
     def __init__(self, runs: RecordedRuns, order: IntArray) -> None:
@@ -62,7 +62,7 @@ class ItemSelection(AnswerSelection):
         self._maxima.change(*np.divmod(changed, self._runs.items), self._values(changed))
 
     def _reorder(self, run: int) -> None:
-        """Order the answers on each item: used ones, then those to come, then those of workers of low information."""
+        """Order the answers on each item: used ones, then those to come, then those of low-information workers."""
         runs, crowd = self._runs, self._runs.crowd
         excluded = runs.low_information[run * runs.workers + crowd.worker]
         used = np.zeros(len(crowd.item), dtype=bool)
@@ -78,9 +78,10 @@ class ItemSelection(AnswerSelection):
 class PairSelection(AnswerSelection):
     """Ask for the recorded pair of item and worker that is worth most (Chen et al., ICML 2013, section 4).
 
-    Of workers whose best items are worth the same, one is drawn at random for every answer. Of equal items of a worker
-    the first in the queue is asked. Second opinions are drawn from less trusted workers. An answer changes the worth
-    of the pairs of its item and of its worker only, so only those are valued again.
+    If the best items of several workers are worth the same, one worker is drawn at random for every answer. If several
+    items are worth the same for a worker, the first in the queue is asked. Second opinions are drawn from less trusted
+    workers. An answer changes the worth of the pairs of its item and of its worker only, so only those are valued
+    again.
     """
 
     def __init__(self, runs: RecordedRuns) -> None:

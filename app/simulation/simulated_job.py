@@ -16,7 +16,7 @@ from app.simulation.memory_job import ROUNDING, MemoryJob
 
 @dataclass(frozen=True)
 class Guards:
-    """What keeps gold made by the crowd from confirming itself. Only a simulation can switch it off, to show why."""
+    """The rules that keep gold made by the crowd from confirming itself; only a simulation can switch them off."""
 
     own_votes: bool = True  # workers are not scored on an item that their own vote helped to decide
     recheck: bool = True  # some answers on promoted items check the item, and may demote it
@@ -81,7 +81,7 @@ class SimulatedJob:
 
     @property
     def excluded(self) -> Mask:
-        """Which workers get no more assignments, shape (workers,): blocked, or of low information."""
+        """Which workers get no more assignments, shape (workers,): blocked or low-information workers."""
         return np.asarray(self.blocked | self.job.low_information)
 
     def serve(self, worker: int) -> bool:
@@ -229,7 +229,7 @@ class SimulatedJob:
 
     @property
     def _beyond_doubt(self) -> Mask:
-        """Items made gold by the crowd that stay closed whatever their votes say, shape (items,): none, if guarded."""
+        """Items made gold by the crowd that stay closed whatever their votes, shape (items,); none with the guards."""
         return np.asarray((self.promoted != UNKNOWN) & (not self.guards.doubt))
 
     def _demote_fallen(self) -> None:
@@ -243,7 +243,7 @@ class SimulatedJob:
         self.job.never_score(items)
 
     def _block_guessers(self) -> None:
-        """Block workers who do not differ from guessing, and treat their votes, until no more are found.
+        """Block workers who do not differ from guessing, and handle their votes, until no more are found.
 
         As in the service, a worker is tested when votes of this worker have been scored.
         """

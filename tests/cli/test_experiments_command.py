@@ -104,7 +104,7 @@ def test_a_set_without_its_files_is_named(run, tmp_path):
             "line 2: no item has 20 ans",
         ),
         ("requallo-figure-3", "splice/splice", "+1 1:0.5\n+1 one\n", "line 2: must be a label and index:value"),
-        ("requallo-figure-3", "splice/splice", "+1 1:0.5\n+1 1:1 2:2\n", "line 1: every example must have as many"),
+        ("requallo-figure-3", "splice/splice", "+1 1:0.5\n+1 1:1 2:2\n", "line 1: all examples must have the same"),
     ],
 )
 def test_another_set_in_its_place_is_told_in_a_sentence(run, tmp_path, name, file, text, said):
@@ -146,7 +146,7 @@ def test_what_the_paper_says_of_a_budget_stands_beside_that_budget(run):
     paper = {row["what"]: row["paper"] for row in rows}
     assert paper["all tasks alike, B = 100: order"] == "CrowdBudget < Uniform < Random"
     assert paper["all tasks alike, B = 200: order"] == "CrowdBudget < Random < Uniform"
-    assert paper["all tasks alike, B = 400: apart up to 0.4"] == "the same"
+    assert paper["all tasks alike, B = 400: difference up to 0.4"] == "the same"
 
 
 def test_a_folder_that_cannot_be_written_is_named(run, tmp_path, monkeypatch):

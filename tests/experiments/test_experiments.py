@@ -1,4 +1,4 @@
-"""The papers' claims hold for our engine, run by run; what an experiment is made of does what it says."""
+"""The papers' claims hold for our engine, and the parts of the experiments are correct."""
 
 import numpy as np
 import pytest
@@ -49,7 +49,7 @@ def test_six_labels_reach_the_error_of_ten(epsilon, c):
 
 
 def test_the_cut_of_the_game_is_the_one_that_is_described():
-    """At least 20 labels, the majority right, two classes: 1,682 items and 157,878 labels, all majorities right."""
+    """At least 20 labels, two classes: 1,682 items and 157,878 labels, and no majority is wrong."""
     cut = requallo.cut_of_the_game(recorded_crowd("millionaire"))
     votes = np.zeros((len(cut.items), 2))
     np.add.at(votes, (cut.item, cut.label), 1)
@@ -73,7 +73,7 @@ def test_shuffling_keeps_each_items_answers():
 
 
 def test_side_by_side_is_one_after_the_other():
-    """Each item closes with the votes and the label that a job gives it which asks about it alone."""
+    """Each item closes with the same votes and label as in a job that asks about one item after the other."""
     policy = JobPolicy(
         labels=("0", "1"), requirement=Significance(alpha=0.2), worker_model=Anonymous(), max_votes_per_label=4
     )
@@ -91,7 +91,7 @@ def test_side_by_side_is_one_after_the_other():
 
 
 def test_a_budget_is_spent_where_the_priority_is_highest():
-    """One label each, then on items that stand 1:1 where there are such; never beyond what lies ready."""
+    """First one label for each item, then more where the label is uncertain; never more labels than there are."""
     policy = JobPolicy(
         labels=("0", "1"),
         requirement=Count(labels=9),
@@ -111,9 +111,9 @@ def test_a_budget_is_spent_where_the_priority_is_highest():
 
 
 def test_gittins_is_what_the_best_stopping_time_earns_per_toss():
-    """By definition: the largest ratio of discounted gain to discounted tosses over all stopping rules of few tosses.
+    """The definition: the largest ratio of discounted gain to discounted tosses over all stopping rules.
 
-    Rules are sets of states in which to go on; with four tosses at most there are few enough to try them all.
+    A rule is a set of states in which to go on. With at most four tosses all rules can be tried.
     """
     size, discount = 3, 0.8
     reward = np.random.default_rng(7).random((size, size))
@@ -134,7 +134,7 @@ def test_gittins_is_what_the_best_stopping_time_earns_per_toss():
 
 
 def test_gittins_sees_what_two_answers_may_turn():
-    """Where one answer cannot change the majority the knowledge gradient is 0; the index falls with the lead."""
+    """The knowledge gradient is 0 where one answer cannot change the majority; the index falls with the lead."""
     index = GittinsIndex(budget=500).value(
         Lookahead.of(
             Anonymous(), State(np.array([[0.0, 0], [1, 0], [2, 0], [3, 0]]), np.empty((4, 0))), ItemContext.plain(4)
@@ -143,12 +143,12 @@ def test_gittins_sees_what_two_answers_may_turn():
     )
     assert (np.diff(index) < 0).all()
     assert index.min() > 0
-    assert index[0] == pytest.approx(0.25, abs=1e-3)  # one answer, and then nothing is better than to stop
+    assert index[0] == pytest.approx(0.25, abs=1e-3)  # after one answer, stopping is best
 
 
 @pytest.mark.parametrize("loss", [20.0, 50.0, 100.0])
 def test_the_linear_program_finds_what_dynamic_programming_does(loss):
-    """Of all strategies that err no more, and may toss coins, none is cheaper than that of Gao et al., Algorithm 1."""
+    """No strategy with the same error, even a random one, is cheaper than Algorithm 1 of Gao et al."""
     prior = Prior(6, 2)
     strategy = best_strategy(prior, loss)
     error = 1 - strategy.accuracy[0, 0]
@@ -159,7 +159,7 @@ def test_the_linear_program_finds_what_dynamic_programming_does(loss):
 
 
 def test_the_linear_program_keeps_its_bounds():
-    """With one accuracy for all, the believed cost and error are those of the strategy that it gives."""
+    """With one accuracy for all questions, the program's cost and error are those of the strategy it returns."""
     for error, most in ((0.1, 12), (0.03, 20), (0.01, 40)):
         answers, stop = cheapest(0.75, error, most)
         found = expected(stop, 0.75)
@@ -200,7 +200,7 @@ def test_dispatching_wastes_fewer_answers():
 
 
 def test_the_cost_per_effective_question_is_the_printed_one():
-    """The last row of that table follows from two others."""
+    """The last row of Table 3 follows from two other rows."""
     cost = np.divide(dispatching.PRINTED_COST, dispatching.PRINTED["dispatcher"]) * 100
     np.testing.assert_allclose(cost, dispatching.PRINTED_EFFECTIVE, atol=6e-4)
 

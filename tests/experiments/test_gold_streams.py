@@ -1,4 +1,4 @@
-"""What the papers claim of streams of HITs holds for our engine, too."""
+"""The papers' claims about streams of HITs also hold for our engine."""
 
 import numpy as np
 import pytest

@@ -26,7 +26,7 @@ def recorded(name: str) -> tuple[Ballots, np.ndarray]:
 
 
 def accuracy(posterior: np.ndarray, truth: np.ndarray) -> float:
-    """Return the share of items with known truth that come out right; a tie between k classes counts 1/k."""
+    """Return the share of items with known truth whose label is right; a tie between k classes counts 1/k."""
     known = truth >= 0
     return float(first_choice(posterior)[known, truth[known]].mean())
 

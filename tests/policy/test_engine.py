@@ -50,7 +50,7 @@ def test_the_names_of_the_classes_do_not_matter(votes, random):
 
 @given(st.lists(st.tuples(st.integers(0, 13), st.integers(0, 13)), min_size=1, max_size=30))
 def test_many_items_are_judged_as_each_alone(votes):
-    """Also where there are enough of them for equal votes to be valued once."""
+    """There are enough items for equal votes to be valued once."""
     _, together = judged(votes * 20)
     for row, pair in enumerate(votes):
         _, alone = judged([pair])
@@ -79,7 +79,7 @@ def test_an_open_item_never_wants_more_than_its_limits_allow(votes, max_labels, 
 
 
 def test_the_minimum_counts_real_labels():
-    """Ratio 4 holds at 3:0, but with five labels asked for, the item wants two more."""
+    """Ratio 4 holds at 3:0, but with a minimum of five labels the item needs two more."""
     engine, judgement = judged([[3, 0]], min_labels=5)
     assert judgement.max_open_assignments[0] == 2
     verdict = engine.verdict(judgement, 0)
@@ -126,7 +126,7 @@ def test_tie_breaks_hang_on_seed_and_number_alone(seed):
 
 @given(st.lists(st.tuples(st.integers(0, 6), st.integers(0, 6)), min_size=2, max_size=12))
 def test_where_guessers_are_looked_for_begun_items_come_first(votes):
-    """In a tier of their own; priorities, and with them the order within a tier, stay as they are."""
+    """Begun items have a tier of their own; priorities, and so the order within a tier, do not change."""
     _, plain = judged(votes)
     _, first = judged(votes, spammers=Spammers())
     begun = np.array(votes).sum(axis=1) > 0
@@ -138,7 +138,7 @@ def test_where_guessers_are_looked_for_begun_items_come_first(votes):
 
 
 def test_begun_items_come_first_also_where_items_take_turns():
-    """Round-robin asks where there are fewest votes: of begun items first, then of fresh ones."""
+    """Round-robin asks where there are fewest votes: first among begun items, then among fresh ones."""
     _, judgement = judged([[0, 0], [2, 1], [1, 0]], allocation=RoundRobin(), spammers=Spammers())
     assert np.lexsort((-judgement.priority, judgement.tier)).tolist() == [2, 1, 0]
 

@@ -30,7 +30,7 @@ MANY = tuple(f"label {number}" for number in range(1000))
 
 
 class EveryClass(Lookahead):
-    """A lookahead that takes no two classes for equal, as the check of limits once did."""
+    """A lookahead that treats all classes as different, as an earlier version of the check did."""
 
     namesakes = property(lambda self: np.arange(self.state.votes.shape[1]))
 
@@ -45,7 +45,7 @@ def by_search(requirement, model, classes: int) -> int:
 @pytest.mark.parametrize("classes", [2, 3, 7])
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: model.kind)
 def test_one_class_stands_for_all_on_a_fresh_item(model, classes):
-    """The fewest labels are those that a search over all classes finds, for every kind of requirement."""
+    """For every kind of requirement, the fewest labels equal those that a search over all classes finds."""
     if classes > model.most_labels:
         pytest.skip("the model takes two labels")
     for requirement in REQUIREMENTS:
@@ -62,7 +62,7 @@ def test_cost_and_chance_decide_for_themselves(requirement):
 @pytest.mark.parametrize("requirement", [Posterior(), Significance()], ids=lambda requirement: requirement.kind)
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: model.kind)
 def test_a_thousand_labels_are_checked_at_once(model, requirement):
-    """In processor time, which other processes do not lengthen; it took minutes once."""
+    """Measured in processor time, which other processes do not affect; an earlier version took minutes."""
     labels = MANY[: model.most_labels]
     began = time.process_time()
     policy = JobPolicy(labels=labels, worker_model=model, requirement=requirement, max_votes_per_label=None)
@@ -121,7 +121,7 @@ def test_a_limit_that_no_item_can_meet_is_refused(values, field, fewest):
 
 
 def test_a_stored_policy_is_not_checked_again(monkeypatch):
-    """Loading takes the parsing of its JSON, whatever it holds."""
+    """Loading a stored policy only parses its JSON."""
     stored = JobPolicy(labels=MANY, worker_model=OneCoin(), max_labels=1).model_dump_json()
     monkeypatch.setattr(FreshLookahead, "of_one_item", None)
     assert JobPolicy.model_validate_json(stored).max_labels == 1

@@ -1,4 +1,4 @@
-"""Invented crowds have the habits that their recipe names."""
+"""Generated crowds behave as their recipe says."""
 
 import numpy as np
 import pytest
@@ -51,7 +51,7 @@ def test_skills_have_the_distribution_that_was_asked_for():
 
 
 def test_so_many_of_each_sort_as_their_share_says():
-    """Nobody who is honest errs here; spammers are right half the time, liars never, the tired three times in four."""
+    """Honest workers are always right here, spammers half the time, liars never, drifters in 3 of 4 answers."""
     shares = {"spammers": 0.2, "liars": 0.1, "drifters": 0.3, "copiers": 0.1}
     crowd = drawn(items=3000, workers=20, skill=SURE, source_error=0.2, **shares)
     found = np.round(by_worker(crowd) * 20) / 20

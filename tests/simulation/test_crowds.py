@@ -1,4 +1,4 @@
-"""Crowds that are invented answer as they were told to, and recorded ones as they did."""
+"""Synthetic crowds answer with the given rates, and recorded crowds give the recorded answers."""
 
 import gzip
 
@@ -53,7 +53,7 @@ def test_the_same_seed_draws_the_same_crowd():
 
 
 def test_a_crowd_is_read_from_files(tmp_path):
-    """Packed or not; the first of two answers counts; what nobody answered is left out."""
+    """Files may be compressed. The first of two answers counts. Items without answers are left out."""
     answers = "item,worker,label\nb,w1,no\na,w2,yes\nb,w1,yes\na,w1,no\n"
     (tmp_path / "answers.csv.gz").write_bytes(gzip.compress(answers.encode()))
     (tmp_path / "truth.csv").write_text("item,truth\nb,no\nc,yes\n")

@@ -1,4 +1,4 @@
-"""A forecast tells how a job ends: by arithmetic where it can be known, by replayed jobs where it cannot."""
+"""A forecast predicts how a job ends: checked by arithmetic where possible, else by replayed jobs."""
 
 import numpy as np
 import pytest
@@ -25,7 +25,7 @@ def planned(items=100, budget=None, prior=(6.0, 2.0), work=2_000, costs=None, se
 
 
 def test_the_next_draw_lies_within_in_nine_of_ten():
-    """Whatever the distribution: here a skewed one, and a number of draws that is small."""
+    """The range is valid for every distribution: here for a skewed one, and for few draws."""
     rng = np.random.default_rng(0)
     draws = rng.exponential(size=(4000, 20))
     held = [covers((Range.of(row[:19]), row[19])) for row in draws]
@@ -45,21 +45,21 @@ def test_work_is_bounded_whatever_the_size(items):
 
 
 def largest_that_fits(weight, most, items=820):
-    """The most runs, then the most items, whose weights fit together; one item is always left."""
+    """The most runs, then the most items, whose total weight fits; always at least one item."""
     runs = 39 if 39 * items * weight <= most else 19
     return runs, max(1, *(size for size in range(items + 1) if runs * size * weight <= most))
 
 
 @pytest.mark.parametrize("each", [0, 3, 31, 32, 100, 9_000, 60_000])
 def test_the_past_answers_are_bounded(each):
-    """As many items as fit with all their answers, and not one more; fewer runs only where 39 do not fit."""
+    """As many items as fit with all their answers, and not one more; fewer runs only if 39 do not fit."""
     assert bounded_by_answers(np.full(820, each), 39) == largest_that_fits(each, 1_000_000)
 
 
 @pytest.mark.parametrize("width", [2, 10, 400])
 @pytest.mark.parametrize("each", [0, 3, 6, 7, 100, 9_000])
 def test_the_past_workers_are_bounded(each, width):
-    """As many items as fit with all their workers, of whom ten numbers at least are kept, and not one more."""
+    """As many items as fit with all their workers, and not one more; a worker counts for at least ten numbers."""
     most = 2_000_000 // max(width, 10)
     assert bounded_by_workers(np.full(820, each), 39, width) == largest_that_fits(each, most)
 
@@ -71,14 +71,14 @@ def test_one_item_with_very_many_answers_makes_the_sample_smaller():
 
 
 def test_a_fixed_number_of_labels_costs_just_that():
-    """Five labels for each of 3,000 items, of which a sample is rehearsed: no doubt is left but about who is right."""
+    """With five labels for each of 3,000 items, only the accuracy is uncertain, though a sample is simulated."""
     end = planned(items=3_000, requirement={"kind": "count", "labels": 5}, costs=np.full(3_000, 0.5)).end
     assert (end.cost.low, end.cost.high) == (7_500, 7_500)
     assert (end.labels.expected, end.resolved.expected, end.open.high) == (15_000, 3_000, 0)
 
 
 def counted(labels, budget=None, crowd=500, items=10, work=1_000):
-    """So many answers for each item, with nothing else in the way."""
+    """A policy that asks for this many answers on each item, without other limits."""
     known = {"labels": ["a", "b"], "requirement": {"kind": "count", "labels": labels}, "max_votes_per_label": None}
     policy = JobPolicy.model_validate(known | {"worker_model": {"kind": "anonymous"}})
     return forecast_plan(Engine(policy, budget), np.ones(items), (6.0, 2.0), ForecastCrowd(crowd, 0.5), work=work)
@@ -93,7 +93,7 @@ def test_more_labels_than_are_rehearsed_are_told_unless_the_money_ends_first():
     assert counted(400).truncated
     assert counted(400, budget=10 * 330.0).truncated
     assert not counted(400, budget=1_000.0).truncated
-    assert not counted(400, crowd=60).truncated  # nobody is left to ask: the items stay open, and that is said
+    assert not counted(400, crowd=60).truncated  # nobody is left to ask: the items stay open, and the forecast says so
     assert counted(400, crowd=60).end.open.low == 10
 
 
@@ -115,7 +115,7 @@ def test_every_item_is_somewhere(budget):
 
 
 def test_a_sample_foretells_what_all_items_do():
-    """A tenth of the items, each for ten, against all of them: within a twentieth."""
+    """A forecast from 60 of 400 items differs by at most 5 % from one that simulates all items."""
     few = planned(items=400, work=19 * 60, worker_model={"kind": "anonymous"})
     all_ = planned(items=400, work=19 * 400, worker_model={"kind": "anonymous"})
     assert (few.simulated_items, all_.simulated_items) == (60, 400)
@@ -130,9 +130,9 @@ def test_a_better_crowd_costs_less_and_errs_less():
 
 
 def test_it_covers_how_a_replayed_job_ended():
-    """TEMP by plain votes: a forecast at a tenth of all answers, of what came and what it cost, in both of two seeds.
+    """TEMP, counted votes: the forecast at a tenth of all answers covers the result and its cost, for both seeds.
 
-    The bench does it for ten seeds, three sets and the default rules.
+    The benchmark does this for ten seeds, three sets and the default policy.
     """
     crowd = recorded_crowd("temp")
     cases = [replay(crowd, CONFIGURATIONS["plain votes by requallo"], seed, 0.1, work=19 * 462) for seed in range(2)]

@@ -26,7 +26,7 @@ def policy_of(model="anonymous", **others):
 
 
 def answers_in_turn(seed=1):
-    """Every worker answers every item once, in an order drawn by chance."""
+    """Every worker answers every item once, in a random order."""
     rng = np.random.default_rng(seed)
     crowd = Crowd(truths(ITEMS, 2, rng), skilled(polynomial_rates(WORKERS, 1, rng), 2))
     item, worker = (each.ravel() for each in np.meshgrid(np.arange(ITEMS), np.arange(WORKERS)))
@@ -37,7 +37,7 @@ def answers_in_turn(seed=1):
 
 @every_model
 def test_it_decides_as_the_replay_of_the_service_does(model):
-    """The same verdicts, words included, the same states, priorities and skills, to the last bit."""
+    """The same verdicts and messages, and the same states, priorities and skills, to the last bit."""
     engine = Engine(policy_of(model))
     rows = [SimpleNamespace(item_id=number, cost=1, open_assignments=0) for number in range(1, ITEMS + 1)]
     replay, job = Replay(engine, rows), MemoryJob(engine, ItemContext.plain(ITEMS), WORKERS)
@@ -57,7 +57,7 @@ def test_it_decides_as_the_replay_of_the_service_does(model):
 
 
 def resumed(engine, context, answers):
-    """A job that has got so many answers, and has three more workers who have not come yet."""
+    """A job that already has these answers, and three more workers who have not answered yet."""
     job = MemoryJob(engine, context, WORKERS + 3)
     for item, worker, label in list(answers_in_turn())[:answers]:
         if job.open[item]:
@@ -67,7 +67,7 @@ def resumed(engine, context, answers):
 
 @every_model
 def test_answers_taken_together_count_as_one_by_one(model):
-    """As long as they are on different items and by different workers."""
+    """The answers are on different items and by different workers."""
     engine, context = Engine(policy_of(model)), ItemContext.plain(ITEMS)
     together, apart = resumed(engine, context, 20), resumed(engine, context, 20)
     item = np.flatnonzero(together.open)[:3]
@@ -82,7 +82,7 @@ def test_answers_taken_together_count_as_one_by_one(model):
 
 
 def test_nobody_is_right_by_having_decided_the_item():
-    """A vote is scored if the label leads without it: of 2:1 the two leave a tie behind, and only the third counts."""
+    """A vote is scored if the label leads without it. At 2:1, each of the two leaves a tie; only the third counts."""
     job = MemoryJob(Engine(policy_of(requirement={"kind": "count", "labels": 3})), ItemContext.plain(2), workers=3)
     for worker, label in enumerate([0, 0, 1]):
         job.take_one(0, worker, label)
@@ -113,7 +113,7 @@ def test_nobody_answers_an_item_twice():
 
 
 def test_what_a_worker_teaches_is_learned_in_turn():
-    """Two answers of one worker at once are fine where votes are only counted, and refused where skill is learned."""
+    """Two answers of one worker at once are accepted if votes are only counted, and refused if skill is learned."""
     for model, learns in [("anonymous", False), ("confusion", True)]:
         job = MemoryJob(Engine(policy_of(model)), ItemContext.plain(2), workers=1)
         both = np.array([0, 1]), np.array([0, 0]), np.array([0, 1])
@@ -126,7 +126,7 @@ def test_what_a_worker_teaches_is_learned_in_turn():
 
 
 def test_money():
-    """An answer costs the item's cost times the worker's price, and what the budget does not cover is not offered."""
+    """An answer costs the item's cost times the worker's price. Items beyond the budget are not offered."""
     context = replace(ItemContext.plain(3), cost=np.array([1.0, 2.0, 4.0]))
     job = MemoryJob(Engine(policy_of(), budget=5.0), context, workers=2, price=np.array([1.0, 3.0]))
     assert job.open_to(1).tolist() == [0]

@@ -1,4 +1,4 @@
-"""A simulation decides as the job in memory does, and comes to what arithmetic says."""
+"""A simulation decides like the job in memory, and its results match exact arithmetic."""
 
 from dataclasses import replace
 
@@ -44,7 +44,7 @@ def test_every_model_comes_to_an_end_and_the_books_add_up(model):
 
 
 def test_nobody_answers_an_item_twice():
-    """Nine labels of ten workers: with everybody drawn at random, most items would meet somebody again."""
+    """Nine labels by ten workers: if workers were drawn with replacement, most items would get one worker twice."""
     worlds = worlds_of_prior((2, 2), 0.5, (5, 20, 10), 2, np.random.default_rng(2))
     simulation = finished(policy_of(requirement={"kind": "count", "labels": 9}), worlds)
     for row in simulation._who:
@@ -53,7 +53,7 @@ def test_nobody_answers_an_item_twice():
 
 
 def test_votes_alone_cost_what_a_walk_costs():
-    """Ratio 4 with everybody right at .8: three agreeing votes close an item; the mean length by enumeration."""
+    """Ratio 4, all workers right with .8: three agreeing votes close an item; enumeration gives the mean length."""
     policy = policy_of(requirement={"kind": "ratio", "min_ratio": 4}, worker_model={"kind": "anonymous"}, max_labels=7)
     size = (20, 400, 30)
     worlds = Worlds(
@@ -72,7 +72,7 @@ def test_votes_alone_cost_what_a_walk_costs():
 
 
 def _walk(p, most):
-    """Expected labels, share resolved, and of those the share right; votes plus one each, four to one."""
+    """Expected labels, the share of resolved items, and their accuracy, at ratio 4 with one extra vote per label."""
     length = resolved = right = 0.0
     states = {(0, 0): 1.0}
     for taken in range(1, most + 1):
@@ -92,7 +92,7 @@ def _walk(p, most):
 
 @pytest.mark.parametrize("model", ["anonymous", "auto"])
 def test_it_ends_where_the_job_in_memory_ends(model):
-    """The same crowd in a campaign, worker by worker and answer by answer: the same labels per item, within chance."""
+    """A simulated job with the same crowd, answer by answer, needs the same labels per item within random error."""
     rng = np.random.default_rng(4)
     rate = rng.uniform(0.6, 0.95, 25)
     policy = policy_of(worker_model={"kind": model})
@@ -110,7 +110,7 @@ def test_it_ends_where_the_job_in_memory_ends(model):
 
 
 def test_those_who_guess_are_turned_away_as_in_a_job():
-    """In every world by its own fits, and nobody else is."""
+    """Every world excludes guessers by its own fits, and nobody else."""
     ability = np.tile(np.repeat([0.0, 2.0], [6, 14]), (4, 1))
     truth = np.random.default_rng(4).integers(2, size=(4, 150))
     worlds = Worlds(truth, np.zeros(truth.shape), ability, 0 * ability, np.full(20, 1 / 20), 2)
@@ -150,7 +150,7 @@ def test_costs_and_prices_are_paid():
 
 
 def test_few_workers_leave_items_open():
-    """Of three workers no item gets five labels."""
+    """With three workers no item gets five labels."""
     worlds = worlds_of_prior((8, 2), 0.0, (3, 10, 3), 2, np.random.default_rng(2))
     last = finished(policy_of(requirement={"kind": "count", "labels": 5}), worlds).tallies[-1]
     assert (last.labels == 30).all()

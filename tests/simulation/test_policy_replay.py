@@ -1,4 +1,4 @@
-"""Runs side by side decide as the plain job does, and give the same figures whenever they are asked for."""
+"""Parallel runs decide like the plain job, and give the same figures at every budget."""
 
 import tracemalloc
 
@@ -23,7 +23,7 @@ from tests.depth import depth
 from tests.public_sets import recorded_crowd
 
 RUNS = 2
-BIASED = {  # whose confusion matrices are soon worth having
+BIASED = {  # here confusion matrices soon predict better
     "labels": ["a", "b"],
     "worker_model": {"kind": "auto", "margin": 0},
     "requirement": {"kind": "posterior", "min_probability": 0.97},
@@ -32,7 +32,7 @@ BIASED = {  # whose confusion matrices are soon worth having
 
 
 def recorded(items=24, classes=2, workers=9, present=0.7, seed=5, truth_known=1.0) -> RecordedAnswers:
-    """Skilled workers, one who guesses and two of one opinion; some answers are missing."""
+    """Skilled workers, one who guesses, and two who always give the same label; some answers are missing."""
     rng = np.random.default_rng(seed)
     sorts = [skilled(polynomial_rates(workers - 3, 1, rng), classes), guessers(1, classes), constant([0, 1], classes)]
     crowd = Crowd(truths(items, classes, rng), np.concatenate(sorts))
@@ -49,14 +49,14 @@ def recorded(items=24, classes=2, workers=9, present=0.7, seed=5, truth_known=1.
 
 
 def named(name: str, crowd: RecordedAnswers, workers: str) -> JobPolicy:
-    """A policy by its name. Nobody has ten answers here: a bar of twelve is as high, and soon looked at in full."""
+    """A policy by its name. A higher count becomes twelve: it is as strict with so few answers, and faster."""
     policy = policy_of(name, crowd.labels, workers)
     endless = isinstance(policy.requirement, Count) and policy.requirement.labels > 12
     return policy.model_copy(update={"requirement": Count(labels=12)}) if endless else policy
 
 
 def fast(crowd, policy, workers, order, answers, budget, low_information=None):
-    """The pairs that each run asks about, in their order; `low_information` gets who is excluded after every step."""
+    """The pairs that each run asks about, in order; `low_information` collects the excluded workers after each step."""
     runs = RecordedRuns(crowd, policy, RUNS, budget=budget)
     selection = selection_for(runs, workers, order)
     while runs.given.max() < answers and step(runs, selection):
@@ -67,7 +67,7 @@ def fast(crowd, policy, workers, order, answers, budget, low_information=None):
 
 
 def plainly(crowd, policy, workers, order, answers, run, budget):
-    """The same, by one job that values everything anew for every question."""
+    """The same, by one job that computes all values again for every question."""
     campaign = recorded_job(crowd, policy, run, budget=budget)
     asks = ask_until_done(campaign, crowd, run, workers, order)
     while campaign.job.answers < answers and next(asks, None) is not None:
@@ -110,7 +110,7 @@ def test_runs_of_crowdbudget_ask_as_the_plain_job_does(workers):
 
 @pytest.mark.parametrize("workers", ["pull", "choose"])
 def test_runs_of_the_default_job_with_three_labels_ask_as_the_plain_job_does(workers):
-    """With every fit that is due on the way, and with models compared from a hundred answers on."""
+    """Every fit that is due is included, and the comparison of models from a hundred answers on."""
     crowd = recorded(items=21, classes=3)
     _, runs = compare(crowd, named("information", crowd, workers), workers)
     assert (runs.given >= 100).all()
@@ -118,7 +118,7 @@ def test_runs_of_the_default_job_with_three_labels_ask_as_the_plain_job_does(wor
 
 @pytest.mark.parametrize("order", ["random", "recorded"])
 def test_who_is_turned_away_is_not_asked_as_in_the_plain_job(order):
-    """And comes again where a fit thinks better of it, as the first of those who came first."""
+    """A worker whom a later fit includes again takes the old place in the order."""
     crowd = recorded(items=40, workers=14)
     choice = {"kind": "pull", "min_information_share": 1, "min_answers": 4}
     policy = named("information", crowd, "pull").model_copy(update={"worker_choice": Pull.model_validate(choice)})
@@ -173,7 +173,7 @@ def test_jobs_of_all_kinds_are_replayed_as_they_are(part, workers):
     ],
 )
 def test_a_job_whose_finished_items_matter_is_replayed_too(part, workers):
-    """Only pairs on record are asked, each once, and never more than the budget."""
+    """Only recorded pairs are asked, each once, and never more than the budget."""
     crowd = recorded(items=10)
     policy = JobPolicy.model_validate({"labels": crowd.labels, **part})
     first, second = replay(crowd, policy, [2, 4], runs=2, workers=workers)
@@ -186,7 +186,7 @@ def test_a_job_whose_finished_items_matter_is_replayed_too(part, workers):
 
 @pytest.mark.parametrize("workers", ["pull", "choose"])
 def test_budgets_and_seeds_do_not_touch_each_other(workers):
-    """A run stands where it would stand alone, at a budget as if it were the only one."""
+    """A run gives the same result alone and with others, and at a budget alone and with other budgets."""
     crowd = recorded()
     policy = policy_of("information", crowd.labels, workers)
     together = replay(crowd, policy, [3, 1, 2], runs=3, workers=workers)
@@ -198,7 +198,7 @@ def test_budgets_and_seeds_do_not_touch_each_other(workers):
 
 @pytest.mark.parametrize("part", [{}, {"spammers": {}}], ids=["side by side", "apart"])
 def test_before_the_first_answer_everything_is_a_guess(part):
-    """Also where the answers are fitted for the results, and there are none."""
+    """The aggregation is fitted to the answers, and there are none."""
     crowd = recorded()
     policy = JobPolicy.model_validate({"labels": crowd.labels, "aggregation": {"kind": "dawid-skene"}, **part})
     found = replay(crowd, policy, [0.01], runs=2)[0]
@@ -223,7 +223,7 @@ def test_items_without_truth_are_not_scored():
 
 
 def test_a_fitted_aggregation_has_the_last_word():
-    """Dawid and Skene's fit of the answers that were bought, not the votes."""
+    """The result is Dawid and Skene's fit of the bought answers, not the majority of the votes."""
     crowd = recorded(items=60)
     policy = policy_of("round-robin", crowd.labels, "pull").model_copy(
         update={
@@ -249,7 +249,7 @@ def test_an_unknown_policy_is_told_what_is_known():
 
 @given(data=st.data())
 def test_leaders_are_the_best_of_all(data):
-    """Whatever changes, the best place is the one that a look at all of them finds."""
+    """After every change, the leader is the same as in a search over all places."""
     rng = np.random.default_rng(data.draw(st.integers(0, 2**32)))
     rows, places = data.draw(st.integers(1, 4)), data.draw(st.integers(1, 30))
     value = rng.integers(0, 4, (rows, places)).astype(float)
@@ -311,7 +311,7 @@ def test_requallo_on_rte_trades_labels_for_accuracy():
 
 
 def test_pairs_are_valued_without_holding_what_that_takes_for_all_of_them():
-    """Four million pairs took two gigabytes, some 470 bytes each; what is kept of a pair are a few numbers."""
+    """Four million pairs took two gigabytes, about 470 bytes each; now only a few numbers per pair are kept."""
     crowd = generate_answers(Recipe(items=200, workers=50), np.random.default_rng(1))
     runs = RecordedRuns(crowd, policy_of("information", crowd.labels, "choose"), 40)
     tracemalloc.start()

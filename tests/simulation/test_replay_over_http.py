@@ -1,4 +1,4 @@
-"""A recorded crowd is asked over HTTP as `suffice replay` asks it: item by item, worker by worker, to the same end."""
+"""The service asks a recorded crowd the same questions over HTTP as `suffice replay`, with the same results."""
 
 from dataclasses import dataclass, field, replace
 
@@ -17,7 +17,7 @@ from app.simulation.recorded_runs import RecordedRuns
 from app.simulation.selection import order_of_arrival
 from app.simulation.sequential_replay import ask_until_done, recorded_job
 
-ANSWERS = 36  # of which the first thirty bring about a refit
+ANSWERS = 36  # the first thirty cause a refit
 SEED = 20  # of a crowd that has it all
 HARD = Recipe(
     items=10, workers=7, skill=Distribution("uniform", 0.6, 0.95), difficulty=Distribution("beta", 1, 3), spammers=0.3
@@ -29,14 +29,14 @@ Given = tuple[str, str, str]  # item, worker and label
 
 @dataclass
 class Platform:
-    """One client with a crowd of the past: it asks the service what to do, and answers with what is on record."""
+    """A client with a recorded crowd: it asks the service what to do, and sends the recorded answers."""
 
     http: httpx.AsyncClient
     path: str
     crowd: RecordedAnswers
     given: list[Given] = field(default_factory=list)
     left_out: int = 0  # answers that do not count
-    low_information: set[str] = field(default_factory=set)  # who is turned away, and comes again when that is over
+    low_information: set[str] = field(default_factory=set)  # workers who get no new work, and ask again when they may
 
     @classmethod
     async def of(
@@ -50,7 +50,7 @@ class Platform:
         return platform
 
     async def pull(self, answers: int) -> None:
-        """Show the item that is wanted most, and whoever comes by next gives the answer on record."""
+        """Show the item with the highest priority; the next worker who arrives gives the recorded answer."""
         coming = self._coming()
         while len(self.given) < answers and (item := await self._wanted(coming)) is not None:
             worker = next(one for one in coming[item] if one not in self.low_information)
@@ -58,18 +58,18 @@ class Platform:
             await self._answer({"item": item, "worker": worker}, item, worker)
 
     async def choose(self, answers: int) -> None:
-        """Say that everybody is there, and ask whom the job picks."""
+        """Say that all workers are available, and ask whom the job picks."""
         everybody = {"workers": list(self.crowd.workers)}
         while len(self.given) < answers and (picked := (await self._post("next", everybody))["assignments"]):
             await self._answer({"assignment": picked[0]["id"]}, picked[0]["item"], picked[0]["worker"])
 
     async def labels(self) -> list[str | None]:
-        """Of the items that are resolved; None of others."""
+        """The label of each resolved item; None for other items."""
         told = await self.http.get(f"{self.path}/results")
         return [one["label"] if one["state"] == "resolved" else None for one in told.json()["results"]]
 
     async def has_seen(self) -> set[str]:
-        """What has become of workers and votes."""
+        """What happened to workers and votes."""
         workers = (await self.http.get(f"{self.path}/workers")).json()["workers"]
         seen = {
             "vote left out": self.left_out,
@@ -80,14 +80,14 @@ class Platform:
         return {what for what, happened in seen.items() if happened}
 
     def _coming(self) -> dict[str, list[str]]:
-        """Who comes by on each item, one after the other: the crowd's doing, not the policy's."""
+        """The order in which workers arrive at each item, which the crowd determines and not the policy."""
         coming: dict[str, list[str]] = {name: [] for name in self.crowd.items}
         for item, worker, _ in named(self.crowd, order_of_arrival(self.crowd, 1, "random")[0]):
             coming[item].append(worker)
         return coming
 
     async def _wanted(self, coming: dict[str, list[str]]) -> str | None:
-        """The first item for which somebody is left to come. The lease goes back: nobody knows yet who that is."""
+        """The first item that some worker can still answer. Its assignment is released: the worker is not known yet."""
         workers = (await self.http.get(f"{self.path}/workers")).json()["workers"]
         self.low_information = {one["worker"] for one in workers if one["low_information"] is not None}
         left = {item: set(line) - self.low_information for item, line in coming.items()}
@@ -97,7 +97,7 @@ class Platform:
         return next((one["item"] for one in told["assignments"] if left[one["item"]]), None)
 
     async def _answer(self, under: dict[str, str], item: str, worker: str) -> None:
-        """Send what was said once, unless the worker is blocked."""
+        """Send the recorded answer, unless the worker is blocked."""
         crowd = self.crowd
         label = crowd.labels[crowd.given[crowd.items.index(item), crowd.workers.index(worker)]]
         told = await self.http.post(f"{self.path}/answers", json=under | {"label": label})
@@ -115,9 +115,9 @@ class Platform:
 
 @dataclass(frozen=True)
 class Noting(RecordedCrowd):
-    """Witnesses who note what they are asked."""
+    """A recorded crowd that notes what it is asked."""
 
-    asked: list[int] = field(default_factory=list)  # answers, in their order
+    asked: list[int] = field(default_factory=list)  # answers, in order
 
     def answers(self, item: IntArray, worker: IntArray, rng: np.random.Generator) -> IntArray:
         crowd = self.recorded
@@ -133,7 +133,7 @@ def named(crowd: RecordedAnswers, answers: IntArray | list[int]) -> list[Given]:
 def in_process(
     crowd: RecordedAnswers, policy: JobPolicy, workers: Workers, answers: int, budget: int | None
 ) -> tuple[list[Given], list[str | None]]:
-    """What the first seed of `suffice replay` asks for, and the labels to which it comes."""
+    """What the first seed of `suffice replay` asks, and the labels that result."""
     money = None if budget is None else float(budget)
     if runs_sequentially(policy, workers):
         campaign = recorded_job(crowd, policy, 0, budget=money)
@@ -154,7 +154,7 @@ def in_process(
 async def compare(
     http: httpx.AsyncClient, crowd: RecordedAnswers, policy: JobPolicy, workers: Workers, answers: int = ANSWERS
 ) -> Platform:
-    """The same questions, the same answers, and the same labels in the end."""
+    """Both ask the same questions, get the same answers, and end with the same labels."""
     policy = with_worker_choice(policy, workers)
     budget = answers if Uses.BUDGET in policy.uses or workers == "choose" else None
     platform = await Platform.of(http, crowd, policy, budget)
@@ -167,13 +167,13 @@ async def compare(
 
 @pytest.mark.parametrize("name", POLICIES)
 async def test_whoever_comes_by_is_asked_the_same(client, name):
-    """On a crowd with gaps, in which the answers on an item come to an end before the policy is done with it."""
+    """In this crowd answers are missing, so an item may run out of answers before the policy has finished it."""
     crowd = generate_answers(replace(HARD, answers_per_item=6), np.random.default_rng(SEED))
     await compare(client, crowd, policy_of(name, crowd.labels, "pull", seed=5), "pull")
 
 
 async def test_the_same_people_are_turned_away(client):
-    """At every fit, by the service and by the replay."""
+    """The service and the replay exclude the same workers at every fit."""
     recipe = replace(HARD, items=30, workers=16, spammers=0.4)
     crowd = generate_answers(recipe, np.random.default_rng(SEED))
     choice = {"kind": "pull", "min_information_share": 1, "min_answers": 4}
@@ -184,14 +184,14 @@ async def test_the_same_people_are_turned_away(client):
 
 @pytest.mark.parametrize("name", POLICIES)
 async def test_the_job_picks_the_same_pairs(client, name):
-    """On a crowd in which everybody has answered everything: whomever the job picks has something to say."""
+    """In this crowd everybody has answered every item, so every pair that the job picks has an answer."""
     crowd = generate_answers(HARD, np.random.default_rng(SEED))
     await compare(client, crowd, policy_of(name, crowd.labels, "choose", seed=5), "choose")
 
 
 DECIDED = {"requirement": {"kind": "count", "labels": 4}}
 EARLY = {"min_answers": 3, "alpha": 0.4}
-APART = {  # what such a job is made of, what should happen in it, and how it can be asked
+APART = {  # the policy, what should happen in the job, and how it can be asked
     "spammers": (DECIDED | {"spammers": EARLY}, "block", ("pull", "choose")),
     "discounts": (DECIDED | {"spammers": EARLY | {"votes": "discount"}}, "block", ("pull",)),
     "weighted": (DECIDED | {"worker_model": {"kind": "weighted"}}, "votes held to labels", ("pull",)),
@@ -209,7 +209,7 @@ APART = {  # what such a job is made of, what should happen in it, and how it ca
 
 @pytest.mark.parametrize(("name", "workers"), [(name, each) for name, (*_, modes) in APART.items() for each in modes])
 async def test_a_job_whose_finished_items_matter_is_asked_the_same(client, name, workers):
-    """Blocks, recounts, records and gold. A job that ranks workers must see them, and so must one that tests them."""
+    """Covers blocks, recounts, records and gold. A job that ranks or tests workers must know who they are."""
     fields, happens, _ = APART[name]
     crowd = generate_answers(HARD, np.random.default_rng(SEED))
     policy = JobPolicy.model_validate({"labels": crowd.labels, "seed": 5} | fields)

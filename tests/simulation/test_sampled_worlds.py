@@ -1,4 +1,4 @@
-"""What answers leave possible: draws that hold what is true as often as they say."""
+"""Worlds drawn from the posterior contain the truth as often as they claim."""
 
 import numpy as np
 import pytest
@@ -9,7 +9,7 @@ from app.simulation.sampled_worlds import worlds_of_answers, worlds_of_prior
 
 
 def crowd_of(seed, items=150, workers=20, votes=3, classes=2):
-    """Answers of workers who differ, on items that differ, and the truth; the crowd is one of many that may be."""
+    """Answers of different workers on different items, and the truth; the crowd itself is drawn at random."""
     rng = np.random.default_rng(seed)
     truth = rng.integers(classes, size=items)
     ability = rng.normal(1.4, 0.5) + rng.standard_normal(workers)
@@ -25,7 +25,7 @@ def crowd_of(seed, items=150, workers=20, votes=3, classes=2):
 
 
 def test_the_share_of_right_answers_is_learned_from_agreement_alone():
-    """Nobody tells the truth; nine of ten such shares lie within nine tenths of the draws (here seven of eight)."""
+    """The truth is not given; nine of ten such shares lie within the range of the draws (here seven of eight)."""
     held = 0
     for seed in range(8):
         ballots, _, _, right = crowd_of(seed, items=80)
@@ -36,7 +36,7 @@ def test_the_share_of_right_answers_is_learned_from_agreement_alone():
 
 
 def test_asking_again_because_of_what_was_said_slanders_nobody():
-    """Nobody seems to lean to 0 because only items are asked again that were called 0."""
+    """Workers must not seem biased towards 0 because only items with a first answer of 0 are asked again."""
     rng = np.random.default_rng(7)
     item, workers = np.repeat(np.arange(500), 3), 10
     worker = rng.permuted(np.tile(np.arange(workers), (500, 1)), axis=1)[:, :3].ravel()
@@ -54,7 +54,7 @@ def test_good_workers_are_known_from_bad_ones():
 
 
 def test_truths_are_drawn_as_often_as_they_are_likely():
-    """Of the items whose class is drawn in about nine worlds of ten, about nine of ten are of that class."""
+    """If a class is drawn for an item in about 9 of 10 worlds, it is the truth for about 9 of 10 such items."""
     ballots, truth, _, _ = crowd_of(5, items=200, votes=4, classes=3)
     worlds = worlds_of_answers(ballots, 39, None, np.random.default_rng(0))
     share = np.stack([(worlds.truth == c).mean(axis=0) for c in range(3)], axis=1)
@@ -82,7 +82,7 @@ def test_gold_and_priors_are_heeded_without_any_vote():
 
 
 def test_a_class_without_votes_is_as_likely_as_its_prior_says():
-    """One vote for the first of three classes, which the prior rules out: the others share as it says, 3 to 1."""
+    """One vote is for the class that the prior rules out; the other two are as likely as the prior says, 3 to 1."""
     every, one = np.arange(400), np.zeros(400, dtype=np.int64)
     ballots = Ballots.of(every, one, one, items=400, workers=1, classes=3)
     drawn = worlds_of_answers(ballots, 39, np.tile([0.0, 0.75, 0.25], (400, 1)), np.random.default_rng(0)).truth
@@ -90,7 +90,7 @@ def test_a_class_without_votes_is_as_likely_as_its_prior_says():
 
 
 def test_without_answers_the_draws_are_the_prior():
-    """One answer each tells nothing about how good the crowd is."""
+    """One answer per item says nothing about how good the crowd is."""
     ballots, _, _, _ = crowd_of(1, items=100, votes=1)
     worlds = worlds_of_answers(ballots, 59, None, np.random.default_rng(0))
     shares = (worlds.truth[:, ballots.item] == ballots.label).mean(axis=1)

@@ -1,4 +1,4 @@
-"""One client who asks and answers over HTTP meets the decisions of the job in memory, one after the other."""
+"""A client that asks and answers over HTTP gets the same decisions, in order, as the job in memory."""
 
 import httpx
 import numpy as np
@@ -15,7 +15,7 @@ LABELS = ("cat", "dog")
 
 
 class Told(SimulatedJob):
-    """A campaign that tells what it has just done."""
+    """A simulated job that reports its last step."""
 
     last: tuple[int, int, int]
 
@@ -47,7 +47,7 @@ FIELDS = {
 
 @pytest.mark.parametrize("fields", FIELDS.values(), ids=FIELDS.keys())
 async def test_the_same_requests_lead_to_the_same_decisions(client, fields):
-    """Which item, which verdict, which skills: refits and changes of the model included."""
+    """Items, verdicts and skills are the same, also after refits and changes of the model."""
     body = {"labels": list(LABELS), "budget": None, "seed": 4} | fields
     rng = np.random.default_rng(9)
     campaign = campaign_of(
@@ -65,7 +65,7 @@ async def test_the_same_requests_lead_to_the_same_decisions(client, fields):
         assert [one["item"] for one in given] == [f"i{item + 1}"], f"step {steps}"
         answer = {"assignment": given[0]["id"], "label": LABELS[label]}
         told = (await client.post(f"{path}/answers", json=answer)).json()
-        if told["verdict"] != "continue":  # a refit that the answer brought about may have closed the item afterwards
+        if told["verdict"] != "continue":  # a refit that the answer caused may have closed the item afterwards
             assert fields.get("refit", {}).get("reopen") or not campaign.job.open[item]
         steps += 1
     assert steps > 100
@@ -107,14 +107,14 @@ TERMS = {
 }
 
 
-CROWD = dict.fromkeys(TERMS, 8) | {"votes left out": 5}  # in which all that can differ happens
+CROWD = dict.fromkeys(TERMS, 8) | {"votes left out": 5}  # a job in which everything that could differ happens
 
 
 @pytest.mark.parametrize("name", TERMS)
 async def test_money_gold_blocks_and_choices_are_the_same(client, name):
-    """Items cost, workers charge, some labels are known or guessed beforehand, guessers are found, money runs out.
+    """Items have costs and workers prices, some items have gold or priors, guessers are found, money runs out.
 
-    Three workers are there at a time, of whom a job that chooses picks one, and another one serves the first.
+    Three workers are available at a time. A job that chooses picks one of them; any other job takes the first.
     """
     fields, rng = TERMS[name], np.random.default_rng(CROWD[name])
     crowd = crowd_of(rng, guessing=3)
@@ -159,7 +159,7 @@ async def job_on_these_terms(client: httpx.AsyncClient, body: dict, gold: np.nda
 
 
 async def assert_same_books(client: httpx.AsyncClient, path: str, campaign: Told) -> None:
-    """What was spent, what is known of the workers, and what became of the items."""
+    """Both have the same spending, the same facts about workers, and the same state of the items."""
     job = campaign.job
     assert float((await client.get(path)).json()["spent"]) == pytest.approx(job.spent)
     shown = (await client.get(f"{path}/workers")).json()["workers"]

@@ -1,4 +1,4 @@
-"""A whole job in memory asks, fits, blocks and tests as the service does, and shows what its rules are worth."""
+"""A whole job in memory asks, fits, blocks and tests like the service, and shows the effect of its rules."""
 
 from dataclasses import replace
 
@@ -41,7 +41,7 @@ def test_the_same_seeds_give_the_same_job(choice):
 
 @pytest.mark.parametrize("choice", ["pull", "ucb", "pair"])
 def test_money_is_never_overspent_and_prices_count(choice):
-    """Cost is the item's times the worker's, and what the rest does not cover is not asked."""
+    """An answer costs the item's cost times the worker's price; the job never asks for more than the rest covers."""
     price = np.linspace(0.1, 2.0, 12)
     campaign = finish(campaign_of(worker_choice={"kind": choice}, price=price, budget=30.0))
     answered = np.array([len(items) for items in campaign.job.answered])
@@ -51,7 +51,7 @@ def test_money_is_never_overspent_and_prices_count(choice):
 
 @pytest.mark.parametrize("model", ["anonymous", "spam-filter", "weighted", "one-coin", "confusion", "auto"])
 def test_who_comes_gets_what_is_worth_most(model):
-    """By the worker's own skill, and among equals by the place in the queue."""
+    """The worth depends on the worker's own skill; the place in the queue decides between equal items."""
     campaign = campaign_of(items=7, shortlist=None, worker_model={"kind": model}, gold={"first_share": 0})
     job, every = campaign.job, np.arange(7)
     for worker in np.random.default_rng(2).permutation(np.repeat(np.arange(12), 3)).tolist():
@@ -70,7 +70,7 @@ def test_a_long_shortlist_is_exact():
 
 
 def test_fits_come_when_they_are_due_and_act():
-    """The schedule of the rules; skills are then those that all answers together give."""
+    """Fits follow the job's schedule, and afterwards skills are those of a fit to all answers."""
     campaign = campaign_of(refit={"first": 50})
     for _ in visits(campaign, np.random.default_rng(7)):
         if campaign.job.answers == 50:
@@ -87,7 +87,7 @@ def test_fits_come_when_they_are_due_and_act():
 
 @pytest.mark.parametrize("votes", ["remove", "discount", "keep"])
 def test_guessers_are_blocked_and_their_votes_dealt_with(votes):
-    """No more answers come from them; with `remove` no item holds a vote of theirs."""
+    """They give no more answers; with `remove` no item keeps a vote of theirs."""
     everybody = {"kind": "pull", "min_information_share": 0}
     campaign = finish(campaign_of(items=300, spammers={"votes": votes}, worker_choice=everybody))
     assert campaign.blocked[9:].sum() >= 2
@@ -99,7 +99,7 @@ def test_guessers_are_blocked_and_their_votes_dealt_with(votes):
 
 
 def test_gold_of_the_requester_is_asked_and_scored():
-    """Gold stays what it is, its answers are held to it, and fewer come as a worker becomes known."""
+    """Gold keeps its label, answers are compared with it, and well-known workers get less of it."""
     rng = np.random.default_rng(1)
     gold = np.where(np.arange(60) < 10, truths(60, 2, rng), -1)
     campaign = finish(campaign_of(context=replace(ItemContext.plain(60), gold=gold), gold={"first_share": 0.5}))
@@ -125,7 +125,7 @@ def test_a_promoted_item_is_demoted_by_a_check_that_differs():
 
 
 def test_a_model_and_a_crowd_cost_less_than_the_crowd_alone():
-    """A fifth at least, with no more errors (measured: more); at forty times the price the expert is not asked."""
+    """It saves at least a fifth (measured: more) with no more errors; at 40 times the price no expert is asked."""
     mix, alone = ([run_prices(names, 0.9, seed, items=150) for seed in (1, 2)] for names in (MIX, ("crowd",)))
     cost, error = (
         [np.mean([getattr(bill.outcome, what) for bill in bills]) for bills in (mix, alone)]
@@ -137,7 +137,7 @@ def test_a_model_and_a_crowd_cost_less_than_the_crowd_alone():
 
 
 def test_blocking_guessers_saves_guesses_and_errors():
-    """Against the same crowd with everybody let on: half as many guesses are paid for, and no more errors made."""
+    """Compared with no blocking, the job pays for half as many guesses and makes no more errors."""
     off, on = ([run_spammers(SETTINGS[name], seed, items=200, workers=10) for seed in (1, 2)] for name in ("off", "on"))
     assert np.mean([each.guesses for each in on]) <= 0.5 * np.mean([each.guesses for each in off])
     assert np.mean([each.outcome.error for each in on]) <= np.mean([each.outcome.error for each in off]) + 0.01
@@ -145,7 +145,7 @@ def test_blocking_guessers_saves_guesses_and_errors():
 
 
 def test_guards_keep_gold_from_confirming_itself():
-    """A clique makes wrong gold. Without guards more of it stays, and the honest are taken for worse than they are."""
+    """A clique makes wrong gold. Without guards more of it stays, and honest workers seem worse than they are."""
     off, on = (
         np.mean([run_gold_loop(guards, seed, lured=LESS_LURED, until=1_200)[2] for seed in (11, 12)], axis=0)
         for guards in (NO_GUARDS, ALL_GUARDS)

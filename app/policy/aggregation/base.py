@@ -28,8 +28,8 @@ class Aggregation(Policy, ABC):
     def labels(self, belief: Belief) -> Index:
         """The winning class of each item by its votes alone, shape (items,), or -1.
 
-        Without names all workers are alike, so the class with the most votes wins in every aggregation. A tie, and an
-        item without votes, has no label: ties are not broken at random.
+        Without names all workers are alike, so the class with the most votes wins in every aggregation. Tied items and
+        items without votes have no label: ties are not broken at random.
 
         >>> from app.policy.aggregation import Majority
         >>> Majority().labels(Belief.of([[2, 1], [1, 1], [0, 0]]))

@@ -15,8 +15,8 @@ class ByModel(Aggregation):
 
         argmax_c P(class c is the true one | answers, workers).
 
-    In a job nothing is fitted for it: every item has that belief, and every answer and every refit updates it. On
-    answers alone, `fit` uses the model `auto`.
+    A job does not fit anything for this: it keeps that belief for every item, and every answer and every refit updates
+    it. `fit`, which has only the answers, uses the model `auto`.
 
     >>> votes = Ballots.of(item=[0, 0, 0, 1], worker=[0, 1, 2, 0], label=[1, 1, 0, 0])
     >>> ByModel().fit(votes).labels().tolist()

@@ -33,7 +33,7 @@ class DawidSkene(Aggregation):
     Laplace's rule, s -> 0 the paper's maximum likelihood. With two classes this is the two-coin model.
     It keeps workers x classes x classes numbers: with hundreds of classes prefer one-coin.
 
-    Three workers, of whom the third always says 1: alone on the last item, that answer says nothing.
+    The third of three workers always says 1. The last item has only this worker's answer, which says nothing:
 
     >>> item, worker = np.divmod(np.arange(18), 3)
     >>> answers = [0, 0, 1, 0, 0, 1, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1]

@@ -1,4 +1,4 @@
-"""Ability of workers and ease of items together."""
+"""Estimate the ability of workers and the ease of items together."""
 
 from dataclasses import dataclass
 from typing import Annotated, Literal
@@ -12,15 +12,15 @@ from app.policy.aggregation.run_em import Tolerance, posterior_and_evidence, run
 from app.policy.core.arrays import Array
 from app.policy.core.ballots import Ballots, Consensus, sum_by
 
-_FLAT = 1e-6  # below it, tanh(x / 2) / 2x is its limit 1/4 to all digits
-_LONGEST_STEP = 1.0  # in log ease, whose curvature is known only nearby
+_FLAT = 1e-6  # below this, tanh(x / 2) / 2x equals its limit 1/4 to all digits
+_LONGEST_STEP = 1.0  # in log ease, because the curvature is known only near the current value
 
 
 @dataclass(frozen=True)
 class Abilities:
     """The parameters of the GLAD model."""
 
-    ability: Array  # (workers,) alpha: below 0 for a worker who answers against the truth
+    ability: Array  # (workers,) alpha: below 0 for a worker who is wrong more often than right
     log_ease: Array  # (items,) log beta: low for an item on which even able workers guess
 
 
@@ -46,8 +46,8 @@ class Glad(Aggregation):
     The M step ascends Q a few steps only (generalised EM), each divided by the curvature of the bound of Jaakkola &
     Jordan, -tanh(s/2) / 2s, under which a step in alpha never descends; no step length has to be chosen.
 
-    At first all abilities are 1 and all eases e, so two votes against one have the odds exp(e), or 0.9381; later the
-    third worker, who is always in the minority if there is one, counts less:
+    At first all abilities are 1 and all eases e, so two votes against one have the odds exp(e), or 0.9381. Later the
+    third worker counts less, because this worker is in every minority:
 
     >>> ballots = Ballots.of(*np.divmod(np.arange(12), 3), [0, 0, 0, 1, 1, 1, 0, 0, 1, 1, 1, 0])
     >>> Glad(max_iterations=1).fit(ballots).posterior[2].round(4).tolist()
@@ -116,7 +116,7 @@ class Glad(Aggregation):
         strength = abilities.ability[ballots.worker] * np.exp(abilities.log_ease)[ballots.item]
         gradient = _gradient(chance, strength)
         slope = sum_by(ballots.item, gradient.slope * strength, ballots.items)
-        # In the log of the ease the strength itself is curved, too, by as much as it slopes.
+        # s = alpha exp(b) is itself curved in b: its second derivative equals its first, which adds a term.
         curvature = sum_by(
             ballots.item, gradient.curvature * strength**2 + np.abs(gradient.slope * strength), ballots.items
         )

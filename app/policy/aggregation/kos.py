@@ -31,17 +31,17 @@ class Kos(Aggregation):
 
     and the label of i is the sign of sum_j A_ij y_ij. Each round's messages are divided by their root mean square,
     which changes no sign and keeps them finite. The posterior reported is (1 + sum_j A_ij y_ij / sum_j |y_ij|) / 2,
-    the share of the weight: not a fitted probability. More than two classes are each set against the rest, and the
-    shares are scaled to sum to 1. The paper starts from y ~ N(1, 1); we start from its mean, so that the same answers
-    give the same labels. Where the answers form a tree the messages die out; the last that did not are then used, at
-    worst y = 1, the majority. A gold item sends its known sign.
+    the share of the weight: not a fitted probability. With more than two classes, each class is compared with all
+    others together, and the shares are scaled to sum to 1. The paper starts from y ~ N(1, 1); we start from its mean,
+    so that the same answers give the same labels. Where the answers form a tree, the messages fall to zero; then the
+    last messages above zero are used, at worst y = 1, which is the majority. A gold item sends its known sign.
 
-    **Not for small crowds, nor for crowds in which a few workers do most of the work.** On a handful of items the
-    messages may converge to the opposite of the truth: they are right up to a common sign only. In general they follow
-    the strongest direction of the answers, which is the truth if items and workers meet at random and equally often, as
-    the paper assumes. On RTE four workers who answered 540 to 800 of the 800 items, mostly with yes and right in 50 to
-    58 %, end up with 91 % of the weight, and KOS with 49.75 % of the labels where a plain majority has 89.7 %; on TEMP
-    it has 57 % to 94 %.
+    **Do not use it for small crowds, or for crowds in which a few workers do most of the work.** On a handful of items
+    the messages may converge to the opposite of the truth, because they are determined only up to a common sign. In
+    general they follow the strongest direction of the answers. That is the truth if items and workers meet at random
+    and equally often, as the paper assumes. On RTE four workers answered 540 to 800 of the 800 items, mostly with yes,
+    and were right in 50 to 58 %. They end up with 91 % of the weight, and KOS gets 49.75 % of the labels right, where a
+    plain majority gets 89.7 %. On TEMP it gets 57 %, and the majority 94 %.
 
     The first item's votes are 0 0 1; without it all three workers agree equally often, so its share is 2/3:
 
@@ -85,8 +85,8 @@ class Kos(Aggregation):
             messages = _unit(_to_items(ballots, sign, leaning))
             if not messages.any():
                 return Reliability(reliability, iteration, converged=True)
-            # Half of the last round stays: the limit is the same where the plain rounds have one. In a small crowd they
-            # may flip all signs every time, and labels must not depend on whether the number of rounds is even.
+            # Keep half of the last round: the limit is the same where plain rounds converge. In a small crowd plain
+            # rounds may flip all signs each time, and labels must not depend on whether their number is even.
             messages = _unit(messages + reliability)
             moved, reliability = np.abs(messages - reliability).max(), messages
             if moved <= self.tolerance:

@@ -12,7 +12,7 @@ class Majority(Aggregation):
 
         argmax_c v_ic;    posterior v_ic / sum_c v_ic.
 
-    A tie, and an item without votes, has no label: ties are not broken at random. The posterior says how divided the
+    Tied items and items without votes have no label: ties are not broken at random. The posterior says how divided the
     crowd is; it is not a fitted probability.
     A worker's right answers are those that agree with the majority; where k classes tie, 1/k of an answer is right.
 

@@ -33,8 +33,8 @@ class OneCoinEM(Aggregation):
     `em` replaces p_j by its mean, (a + right) / (a + b + all); except for the pseudo-answers this is EM. `variational`
     keeps its distribution, E log p_j = digamma(a + right) - digamma(a + b + all): the mean field of Liu, Peng & Ihler
     (NIPS 2012), in which a worker with few answers weighs less. The log-likelihood is then its lower bound. Classes are
-    equally common, q_c = 1/K, unless `class_shares` is `estimated`, q_c ~ sum_i P(i is c): that can run away with a
-    biased crowd (bluebirds: 58 % right, with equal shares 72 %).
+    equally common, q_c = 1/K, unless `class_shares` is `estimated`, q_c ~ sum_i P(i is c). That estimate can go far
+    wrong with a biased crowd (bluebirds: 58 % right; with equal shares 72 %).
 
     Votes 0 0 0, 1 1 1 and 0 0 1. The first two workers have 2 2/3 of 3 expected right, p = 14/18 with Beta(2, 1), the
     third 2 1/3, p = 13/18; so the odds of the third item are 3.5 * 3.5 / 2.6, or 0.8249:
@@ -101,7 +101,7 @@ def _weigh(log_chance: Array, share: Array, given: Incidence, ballots: Ballots) 
     log_joint = (given @ (log_right - log_wrong)).reshape(ballots.items, ballots.classes)
     log_joint += np.log(share)
     posterior, evidence = posterior_and_evidence(log_joint, ballots)
-    # Every answer counts as wrong in the weights above, so this is the constant that they leave out.
+    # The weights above are relative to a wrong answer, so this adds the constant that they leave out.
     return posterior, evidence + float(log_wrong[ballots.worker].sum())
 
 

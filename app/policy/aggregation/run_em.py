@@ -20,7 +20,7 @@ Tolerance = Annotated[
 
 @dataclass(frozen=True)
 class EMResult(Generic[Parameters]):
-    """The result of EM: the posterior is the E step's for these parameters."""
+    """The result of EM. `posterior` is what the E step gives for `parameters`."""
 
     parameters: Parameters
     posterior: Array  # (items, classes)

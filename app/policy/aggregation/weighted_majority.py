@@ -17,13 +17,13 @@ class WeightedMajority(Aggregation):
 
         P(i is c) ~ exp( sum over answers (i, j, c) of w_j ),    w_j = log( (K - 1) p_j / (1 - p_j) )
 
-    If worker j is right with a known probability p_j and errs evenly, the best rule is a vote with weights
+    If worker j is right with a known probability p_j and spreads errors evenly, the best rule is a vote with weights
     w_j = log( (K - 1) p_j / (1 - p_j) ) (Nitzan & Paroush, International Economic Review 23, 1982). Here p_j is the
     share of j's answers that agree with the winner, smoothed by s on either side: first the winner of the plain
     majority, then of the weighted one, until no winner changes (as in the iterative weighted majority of Li & Yu,
     arXiv:1411.4086, whose weights K p_j - 1 are the first-order term). The posterior is that of the last weights,
-    P(i is c) ~ exp(votes_ic); the vote decides and feeds back only its winners, so nothing is maximised and there is no
-    log-likelihood.
+    P(i is c) ~ exp(votes_ic). Only the winners enter the next round, so no likelihood is maximised and none is
+    reported.
 
     The first two workers always agree, and p = 4/5 after smoothing; the third is right in 1 of 3, p = 2/5:
 

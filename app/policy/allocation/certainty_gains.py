@@ -1,4 +1,4 @@
-"""How certain each possible next answer would make us."""
+"""How much certainty each possible next answer would add."""
 
 import numpy as np
 

@@ -9,7 +9,7 @@ from app.policy.core.arrays import Array
 from app.policy.core.lookahead import Lookahead
 from app.policy.core.policy import Uses
 
-_ROUNDING = 1e-9  # a quota of 2.9999999999999996 is one of three
+_ROUNDING = 1e-9  # a quota of 2.9999999999999996 counts as 3
 
 
 class CrowdBudget(Allocation):

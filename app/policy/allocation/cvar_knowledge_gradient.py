@@ -18,8 +18,8 @@ class CvarKnowledgeGradient(Allocation):
         CVaR_alpha = max sum_c q_c R_c  subject to  0 <= q_c <= P(answer c) / alpha,  sum_c q_c = 1.
 
     This is the mean gain over the most favourable share alpha of the answers. alpha = 1 is `kg` and alpha -> 0 is
-    `opt-kg`; with two labels every alpha <= 1/2 is, since the more favourable answer is the likelier one. With votes
-    (1, 0), chances 2/3 and 1/3, gains 1/8 and -1/4:
+    `opt-kg`. With two labels every alpha <= 1/2 is `opt-kg`, since the more favourable answer is the more likely one.
+    With votes (1, 0), chances 2/3 and 1/3, gains 1/8 and -1/4:
 
     >>> from app.policy.core.belief import ItemContext, State
     >>> from app.policy.requirements import Ratio

@@ -23,16 +23,16 @@ class Information(Allocation):
 
         I = H_R(sum_k q_k p_k) - sum_k q_k H_R(p_k),        H_R(p) = R / (R - 1) (1 - |p|_R).
 
-    R = 1 is Shannon's entropy, and I the mutual information of answer and class in nats (Lindley 1956); R -> infinity
-    is 1 - max p, and I the knowledge gradient. Both ends have a flaw where votes are counted. Shannon's entropy values
-    the last digits of certainty as much as the label: it leaves ties open in order to confirm other items. The
-    knowledge gradient is 0 wherever one answer cannot turn the majority. In between, H_R is strictly concave, so I is
-    positive while an answer can change anything, and its slope is bounded, so certain items are left alone. It falls to
-    0 as answers accumulate, so no item is asked about without end. The order 2.5 was chosen from nine by simulation
-    with two to five labels. On new seeds it equals opt-kg within the error (differences up to .005, at most two
-    standard errors), except for two answers per item and four or five labels, where it is better (.696 to .701, .459
-    to .510). Where the job picks the workers, 1.5 was better on all of four public sets: good workers leave few items
-    in doubt, and those few should not use up the rest of the budget.
+    For R = 1, H_R is Shannon's entropy and I the mutual information of answer and class in nats (Lindley 1956). For
+    R -> infinity, H_R is 1 - max p and I the knowledge gradient. Both extremes have a flaw where votes are counted.
+    Shannon's entropy values the last digits of certainty as much as the label: it leaves ties open in order to confirm
+    other items. The knowledge gradient is 0 wherever one answer cannot change the majority. In between, H_R is strictly
+    concave, so I is positive while an answer can change anything; and its slope is bounded, so certain items get no
+    more answers. I falls to 0 as answers accumulate, so no item is asked about without end. The order 2.5 was chosen
+    from nine candidates by simulation with two to five labels. On new seeds its accuracy equals that of opt-kg within
+    the error (differences up to .005, at most two standard errors), except for two answers per item and four or five
+    labels, where it is better (.696 to .701, .459 to .510). Where the job picks the workers, 1.5 was better on all of
+    four public sets: good workers leave few items in doubt, and those few should not use up the rest of the budget.
 
     Exact Bayes has sum_k q_k p_k = p, the posterior now. Moment matching and weighted counts keep that only
     approximately, and H_R(p) - sum_k q_k H_R(p_k) could become negative. The form above is never negative, and is 0 if
@@ -67,7 +67,7 @@ class Information(Allocation):
         for c, answers in lookahead.different_answers():
             chance, posterior = lookahead.chances[:, answers].sum(axis=1), lookahead.posterior_after(c)
             left += chance * _uncertainty(posterior, order)
-            # Answers that differ only in name exchange these columns among themselves: their mean is the same.
+            # Answers that differ only in name permute these columns, so the mean over them is the same.
             level = posterior.copy()
             level[:, answers] = posterior[:, answers].mean(axis=1, keepdims=True)
             expected += chance[:, None] * level

@@ -25,10 +25,10 @@ class KnowledgeGradient(Allocation):
 
         R = sum_c Pr(answer c) h(P after the answer c) - h(P now),    h(P) = max_c P_c.
 
-    It is best when one answer is left, and not consistent: for whole numbers of votes it is exactly 0 wherever the
-    votes are not level, since no single answer can change the majority, so nearly all items tie. `ties` decides:
-    `random` draws evenly among them (randomised KG), `first` takes the item that was added first (deterministic KG),
-    which then gets all further answers (Proposition 3.1).
+    It is optimal when one answer is left, but it is not consistent. For whole numbers of votes it is exactly 0 wherever
+    the votes are not tied, since no single answer can change the majority. So nearly all items have equal value, and
+    `ties` decides: `random` draws evenly among them (randomised KG), `first` takes the item that was added first
+    (deterministic KG), which then gets all further answers (Proposition 3.1).
 
     With votes (0, 0), (1, 0) and (1, 1):
 

@@ -1,4 +1,4 @@
-"""Ask where the present label is most likely wrong."""
+"""Ask where the current label is most likely wrong."""
 
 from typing import ClassVar, Literal
 
@@ -9,7 +9,7 @@ from app.policy.core.policy import Uses
 
 
 class LabelUncertainty(Allocation):
-    """Ask where the present label is most likely wrong (the label uncertainty of Sheng et al., KDD 2008).
+    """Ask where the current label is most likely wrong (the label uncertainty of Sheng et al., KDD 2008).
 
         1 - max_c P(label c is the true one | answers).
 

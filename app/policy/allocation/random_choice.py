@@ -1,4 +1,4 @@
-"""Any item: the baseline that a policy must beat."""
+"""Ask about a random item: the baseline that a policy must beat."""
 
 from typing import ClassVar, Literal
 
@@ -10,7 +10,7 @@ from app.policy.core.lookahead import Lookahead
 from app.policy.core.policy import Uses
 from app.policy.core.randomness import uniform
 
-_STREAM = 1  # other draws than those that round a margin, so that the two are independent
+_STREAM = 1  # keeps these draws independent of those that round a margin
 
 
 class RandomChoice(Allocation):
@@ -18,10 +18,10 @@ class RandomChoice(Allocation):
 
         -(E(seed, item, 0) + ... + E(seed, item, answers)), E exponential with mean 1.
 
-    Every item has a clock that rings at random times; the next to ring is asked about. The gaps of a Poisson process
-    have no memory, so it is any of the open items, however many answers each has. A new draw for each answer would not
-    do: an item that drew low would never be asked about. The draws depend on the job's seed, the item's number and its
-    answers so far, so a replay draws the same.
+    Every item has a clock that rings at random times, and the item whose clock rings next is asked about. The gaps of a
+    Poisson process have no memory, so each open item is equally likely, however many answers it has. One new draw for
+    each answer would not work: an item with a low draw would never be asked about. The draws depend on the job's seed,
+    the item's number and its answers so far, so a replay draws the same.
     """
 
     kind: Literal["random"] = "random"
@@ -34,7 +34,7 @@ class RandomChoice(Allocation):
 
 
 def _next_ring(seed: int, number: IntArray, rings: IntArray) -> Array:
-    """When clocks ring next that have rung this many times.
+    """When each clock rings next, given how many times it has rung.
 
     >>> number = np.arange(3)
     >>> bool((_next_ring(7, number, number + 1) > _next_ring(7, number, number)).all())

@@ -1,4 +1,4 @@
-"""Every item in turn, as most platforms do today."""
+"""Ask about every item in turn, as most platforms do today."""
 
 from typing import ClassVar, Literal
 

@@ -149,7 +149,7 @@ def sum_by(group: Index, amount: Array, groups: int) -> Array:
     >>> sum_by(np.array([2, 0, 2]), np.array([0.5, 1.0, 0.25]), 3)
     array([1.  , 0.  , 0.75])
     """
-    # Without any amount, numpy's sums are integers.
+    # np.bincount returns integers where there are no entries.
     return np.bincount(group, weights=amount, minlength=groups).astype(np.float64, copy=False)
 
 

@@ -28,7 +28,7 @@ def strongest_other(counts: Array) -> Array:
         return counts[:, ::-1]
     ordered = np.sort(counts, axis=1)
     top, second = ordered[:, -1:], ordered[:, -2:-1]
-    # Where the top is shared, the second equals it, so every class rightly sees the top.
+    # Where several classes share the top, the second equals the top, so every class correctly gets the top.
     return np.where(counts == top, second, top)
 
 

@@ -1,4 +1,4 @@
-"""How many votes a class needs against others so that guessing is ruled out."""
+"""How many votes a class needs to rule out that the votes are guesses."""
 
 from functools import lru_cache
 
@@ -25,7 +25,7 @@ def chance_of_so_few(few: Array, many: Array) -> Array:
 def votes_that_outweigh(against: Array, tail: float) -> Array:
     """The real number a of votes at which I_{1/2}(a, against) has fallen to `tail`, at most 1/2; any shape.
 
-    I_{1/2}(a, b) falls in a, and is 1/2 at a = b. For whole numbers, of which there are few, it is looked up.
+    I_{1/2}(a, b) falls in a, and is 1/2 at a = b. Whole numbers are looked up in a table.
 
     >>> float(votes_that_outweigh(np.array([2.0]), 0.1875).round(9)[0])  # the tail of Example 2 is reached at four
     4.0

@@ -73,7 +73,7 @@ def _by_quadrature(alpha: Array) -> Array:
     times, start = np.bincount(each.ravel())[:, None], each[:, 0]
     all_below = np.multiply.reduceat(below**times, start, axis=0)  # (items, nodes)
     mass = (density / below * all_below[item]).sum(axis=1)[each]
-    # The step cancels in the sum to 1, and with it most of what the ends leave out.
+    # Scaling to the sum 1 cancels the step, and most of the error at both ends of the grid.
     return np.asarray(mass / mass.sum(axis=1, keepdims=True))
 
 

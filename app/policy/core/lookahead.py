@@ -72,8 +72,8 @@ class Lookahead:
     def namesakes(self) -> IntArray:
         """For each class the first one that differs from it only in its name, shape (classes,).
 
-        These are classes without a vote on any of these items, about which the worker model says the same. Of a
-        thousand labels a handful of different ones are left, so what is computed per class is computed a few times.
+        These are classes without a vote on any of these items, about which the worker model says the same. With a
+        thousand labels, only a handful of different classes are left to compute.
         """
         votes = self.state.votes
         each = np.arange(votes.shape[1])
@@ -88,7 +88,7 @@ class Lookahead:
         """The different possible answers: the first of each kind, and all answers that differ from it only in name.
 
         Classes without a vote on any of these items, about which the worker model says the same, lead to the same
-        outcome: of a thousand labels a handful of outcomes are left to look at.
+        outcome. With a thousand labels, only a handful of outcomes are left to look at.
 
         >>> from app.policy.worker_models import Anonymous
         >>> state = State(np.array([[2.0, 0.0, 1.0, 0.0, 0.0]]), np.empty((1, 0)))
@@ -129,11 +129,12 @@ class Lookahead:
         return np.asarray(compute(representatives)[stands_for])
 
     def in_parts(self, compute: "Callable[[Lookahead], Array]", *, only_votes: bool) -> Array:
-        """What `compute` gives for these items, with many classes in small parts, to the same result.
+        """Apply `compute` to these items; with many classes in small parts, which gives the same result.
 
-        Classes are computed once only where they have no vote on any of the items (`namesakes`). Of 32 items with two
-        votes each among a thousand labels, 64 classes differ together, and three in each part of items with votes for
-        the same classes. With `only_votes`, items whose votes and model state are equal are computed once.
+        Classes are computed once only where they have no vote on any of the items (`namesakes`). If 32 items have two
+        votes each among a thousand labels, up to 64 classes differ on all items together, but only three in each part
+        of items with votes for the same classes. With `only_votes`, items with equal votes and model state are computed
+        once.
         """
         if self.state.votes.shape[1] <= _MANY_CLASSES or len(self.state.votes) <= 1:
             return compute(self)
@@ -146,7 +147,7 @@ class Lookahead:
         return np.asarray(values[position.ravel()])
 
     def _distinguishing(self) -> list[Array]:
-        """All that may tell two items apart besides their context, (items, *) each."""
+        """Everything in which two items may differ besides their context, (items, *) each."""
         rows = [self.state.votes, self.state.model_state]
         if self.skill.strides[0]:  # else one worker's skill is repeated
             rows.append(self.skill)
@@ -170,7 +171,7 @@ class Lookahead:
         return self.after(np.full(len(self.state.votes), c, dtype=np.intp))
 
     def distinct(self) -> "tuple[Lookahead, IntArray] | None":
-        """One item for each different count of votes, and the position of the one that stands for each item.
+        """One item for each different count of votes, and for each item the position of the one that represents it.
 
         A million items have a few dozen different votes between them. The items returned have cost one and no open
         assignments: use it only for what depends on votes alone. None where items differ in more than their votes, or
@@ -203,7 +204,7 @@ class FreshLookahead(Lookahead):
 
     @cached_property
     def namesakes(self) -> IntArray:
-        """The first class stands for all of them, also where the model tells classes apart."""
+        """The first class represents all of them, even if the model treats classes differently."""
         return np.zeros(self.state.votes.shape[1], dtype=np.int64)
 
 

@@ -42,7 +42,7 @@ def plain_description(text: str) -> str:
 
 
 def _without_last_sentence(paragraph: str) -> str:
-    """Without what follows the last full stop at the end of a sentence."""
+    """The paragraph up to the last full stop that ends a sentence."""
     ends = [match.end() for match in re.finditer(r"[a-z0-9)]\.(?=\s+[A-Z])", paragraph)]
     return paragraph[: ends[-1]] if ends else ""
 
@@ -54,13 +54,13 @@ def without_doctests(schema: dict[str, Any]) -> None:
 
 
 def _named_by_its_kind(schema: dict[str, Any]) -> None:
-    """Requests must name the kind of a policy, although the class itself knows it."""
+    """Make `kind` required in the schema: a request must name it, although the class has a default."""
     without_doctests(schema)
     schema["required"] = sorted({*schema.get("required", []), "kind"})
 
 
 class Policy(BaseModel):
-    """One kind of one family."""
+    """The base of all policies; each subclass is one kind of one family."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", json_schema_extra=_named_by_its_kind)
 

@@ -14,7 +14,7 @@ def _keepable(text: str) -> str:
     return text
 
 
-# For the documentation alone; the validator refuses with a message.
+# This pattern only documents the rule in the schema; the validator enforces it, with a message.
 _PATTERN = Field(json_schema_extra={"pattern": r"^[^\u0000]*[^\s\u0000][^\u0000]*$"})
 # A key is part of addresses and logs, where a control character is lost or misread.
 _ONE_LINE = r"^[^\x00-\x1f\x7f]*[^\s\x00-\x1f\x7f][^\x00-\x1f\x7f]*$"

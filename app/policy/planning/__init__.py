@@ -1,1 +1,1 @@
-"""What can be worked out before any money is spent: strategies, expected accuracy and cost, quotas and error bounds."""
+"""What can be computed before any money is spent: strategies, expected accuracy and cost, quotas and error bounds."""

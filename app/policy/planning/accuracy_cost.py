@@ -11,7 +11,7 @@ from app.policy.planning.cost_sensitive import Prior
 from app.policy.planning.stopping_policy import ASK, chances, expected_outcome, reached, stopping_policy
 
 MOST_LOSS = 1e6  # in costs of an answer; a strategy that pays only beyond it adds less than a millionth per answer
-_DISTINCT = 1e-12  # profits closer than this, per loss, are one
+_DISTINCT = 1e-12  # profits closer than this, per loss, count as equal
 
 
 @dataclass(frozen=True)
@@ -21,8 +21,8 @@ class AccuracyCostCurve:
     prior: Prior
     most_answers: int
     accuracy: Array
-    answers: Array  # expected, which is the cost in costs of an answer
-    loss: Array  # above which the point is best, up to the next
+    answers: Array  # the expected number, which is also the cost in costs of an answer
+    loss: Array  # the point is best from this loss up to the loss of the next point
 
     @property
     def ceiling(self) -> float:
@@ -33,7 +33,7 @@ class AccuracyCostCurve:
         return max(int(np.searchsorted(self.loss, loss)) - 1, 0)
 
     def best(self, worth: Array, cost: float, allowed: Mask | None = None) -> int | None:
-        """The point at which worth less cost is largest, both in money; of equals the cheapest."""
+        """The point at which worth minus cost is largest, both in money; the cheapest of equal ones."""
         profit = worth - cost * self.answers
         if allowed is None:
             allowed = np.ones(len(profit), dtype=bool)
@@ -52,14 +52,14 @@ class Statuses:
     first: IntArray
     second: IntArray
     goes_on: Mask
-    right: Array  # E[A_R], were one to stop here
+    right: Array  # E[A_R] if the strategy stopped here
     accuracy: Array  # of the result in the end
-    answers: Array  # still to come
-    reached: Array  # how likely
+    answers: Array  # the expected number still to come
+    reached: Array  # the probability that the strategy reaches this status
 
     @property
     def votes_to_win(self) -> dict[int, int]:
-        """By the votes for the other class: the fewest votes with which a class is accepted."""
+        """The fewest votes with which a class is accepted, by the votes for the other class."""
         won = ~self.goes_on & (self.first > self.second)
         return {
             int(against): int(self.first[won & (self.second == against)].min()) for against in set(self.second[won])
@@ -70,9 +70,9 @@ class Statuses:
 def accuracy_cost(prior: Prior, most_answers: int) -> AccuracyCostCurve:
     """All strategies with at most `most_answers` answers that have the largest profit at some loss.
 
-    The largest profit is the upper hull of the lines A L - C over all strategies. Algorithm 3 walks down from one
-    strategy to the next; here each round asks, for every two neighbours that are known, whether a third is better
-    at the loss where they tie (Eisner and Severance, JACM 1976). It finds the same points, in a few rounds.
+    The largest profit is the upper hull of the lines A L - C over all strategies. Algorithm 3 goes from one strategy
+    to the next. Here each round checks, for every two neighbours that are known, whether a third is better at the loss
+    where these two tie (Eisner and Severance, JACM 1976). It finds the same points, in a few rounds.
 
     >>> curve = accuracy_cost(Prior(6, 2), 3)
     >>> [tuple(round(float(x), 4) for x in point) for point in zip(curve.accuracy, curve.answers, curve.loss)]
@@ -98,7 +98,7 @@ def accuracy_cost(prior: Prior, most_answers: int) -> AccuracyCostCurve:
 
 
 def ceiling_with_any_number(prior: Prior) -> float:
-    """P(accuracy > 1/2): on the other questions most workers are wrong, and more of them do not help.
+    """P(accuracy > 1/2): on the other questions most workers are wrong, and more answers do not help.
 
     >>> round(ceiling_with_any_number(Prior(6, 2)), 4)  # Section 6.1: 6.25 % of the questions
     0.9375
@@ -126,7 +126,7 @@ def _majority(prior: Prior, answers: int) -> float:
 
 
 def statuses(prior: Prior, loss: float, most_answers: int) -> Statuses:
-    """Where the best strategy for a loss stops and goes on, and what to expect there.
+    """Where the best strategy for a loss stops, where it goes on, and what to expect there.
 
     >>> there = statuses(Prior(6, 2), 25.0, 3)
     >>> list(zip(there.first.tolist(), there.second.tolist(), there.goes_on.tolist()))

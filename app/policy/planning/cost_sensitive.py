@@ -13,7 +13,7 @@ from scipy import special
 
 from app.policy.core.arrays import Array, IntArray, Mask
 
-_MOST_VOTES = 512  # per class, that a table looks ahead; with B(6, 2) a loss of 1,548 answers needs as many
+_MOST_VOTES = 512  # per class, that a table looks ahead; with B(6, 2) a loss of 1,548 answers needs this many
 ROUNDING = 1e-12  # equal profits differ in the last bits of a float, and equality is a reason to stop
 
 
@@ -62,7 +62,7 @@ class Prior:
         return np.asarray(like_the_first / (self.a + self.b + first + second))
 
     def marginal_income(self, first: npt.ArrayLike, second: npt.ArrayLike) -> Array:
-        """MI: by how much one more answer raises E[A_R], which is nothing unless the votes are tied (Theorem 4.4).
+        """MI: by how much one more answer raises E[A_R]; 0 unless the votes are tied (Theorem 4.4).
 
         >>> Prior(6, 2).marginal_income([0, 2], [0, 1]).tolist()
         [0.25, 0.0]
@@ -82,24 +82,24 @@ class Prior:
 
 @dataclass(frozen=True)
 class Strategy:
-    """Where to stop, and what to expect until then; tables at [first, second], money in the cost of an answer."""
+    """Where to stop, and what to expect until then; tables at [first, second], money in costs of an answer."""
 
     prior: Prior
     loss: float  # of a wrong result
     stop: Mask  # (M + 1, M + 1)
     accuracy: Array  # (M + 1, M + 1) of the result once stopped (Algorithm 4)
-    answers: Array  # (M + 1, M + 1) still to come until then (Algorithm 5)
-    most_answers: int | None = None  # at which it ends in any case
+    answers: Array  # (M + 1, M + 1) the expected number until then (Algorithm 5)
+    most_answers: int | None = None  # the strategy stops at this number in any case
 
     @cached_property
     def votes_to_win(self) -> Array:
-        """The fewest votes that make a class the accepted answer against 0 .. M for another, shape (M + 1,)."""
+        """The fewest votes with which a class is accepted against 0 .. M votes for another, shape (M + 1,)."""
         size = len(self.stop)
         accepted = self.stop & (np.arange(size)[:, None] > np.arange(size))
         return np.where(accepted.any(axis=0), accepted.argmax(axis=0), size).astype(np.float64)
 
     def profit(self, value: float) -> float:
-        """P(0, 0): what to expect of a question whose answer, right or wrong, is worth `value`."""
+        """P(0, 0): the expected profit of a question whose answer, right or wrong, is worth `value`."""
         return float(value - (1 - self.accuracy[0, 0]) * self.loss - self.answers[0, 0])
 
     def stops(self, first: IntArray, second: IntArray) -> Mask:
@@ -126,8 +126,8 @@ def best_strategy(prior: Prior, loss: float, most_answers: int | None = None) ->
         P'(m, l) = max(0, MI(m, l) L + Pr(+1) P'(m + 1, l) + Pr(-1) P'(m, l + 1) - 1),
 
     where both successors of (m, m) are (m + 1, m). The printed algorithms subtract the cost of the next answer twice,
-    which makes them right for half the loss. What an answer is worth cancels: it is earned wherever one stops. Where
-    there is an end to the answers, P' is 0 at it, and the strategy is made knowing that.
+    which makes them right for half the loss. The value of an answer cancels, because it is earned wherever the strategy
+    stops. If `most_answers` limits the answers, P' is 0 at the limit, and the strategy takes that into account.
 
     >>> [bool(best_strategy(Prior(6, 2), loss).stop[0, 0]) for loss in (4.0, 4.1)]  # MI(0, 0) = 1/4
     [True, False]

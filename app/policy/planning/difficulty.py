@@ -13,10 +13,10 @@ MIN_ANSWERS = 2  # on an item, for it to count at all
 INFORMATIVE_ANSWERS = 4  # on an item, to distinguish hard questions from a mix of easy ones and traps
 MIN_INFORMATIVE_ITEMS = 10  # items with that many answers
 _LOWEST_MEAN, _HIGHEST_MEAN = 0.5, 0.9999
-_HIGHEST_SUM = 1000.0  # of a and b, from which on all questions are equally hard
-_NO_BETTER = 0.502  # a mean up to here is the edge
+_HIGHEST_SUM = 1000.0  # of a and b: from here on all questions are in effect equally hard
+_NO_BETTER = 0.502  # an estimated mean up to this value is at the lower edge, one half
 _HALF_WIDTH = 3.841 / 2  # of the log-likelihood: the 95 % quantile of chi-square with one degree of freedom
-_LOOKS = 24  # at sums, before the best is refined
+_LOOKS = 24  # sums that are tried before the best one is refined
 
 
 @dataclass(frozen=True)
@@ -69,12 +69,12 @@ def estimated(votes: DifficultyVotes) -> Difficulty:
 
         p(m, l) = [BetaBin(m; m + l, a, b) + BetaBin(l; m + l, a, b)] / 2.
 
-    It only depends on the even moments of accuracy about one half, of which items with n answers determine
-    floor(n / 2): those with two or three cannot distinguish questions of equal difficulty from easy ones mixed with
-    traps, so some need four. And Beta(b + 1, b) gives exactly the votes of Beta(b, b), of workers who guess: of the two
-    the first is taken, and the interval, for which a >= 1 is enough (no group of questions that all workers get wrong),
-    then begins at one half. A rule that stops asking by the votes so far changes p by a factor without a and
-    b, so the answers of a job that stopped early can be used as they are.
+    It depends only on the even moments of accuracy about one half. Items with n answers determine floor(n / 2) of these
+    moments: items with two or three answers cannot distinguish questions of equal difficulty from easy questions mixed
+    with traps, so some items need four. Beta(b + 1, b) gives exactly the votes of Beta(b, b), of workers who guess. The
+    first of the two is taken. The interval only requires a >= 1 (no group of questions that all workers get wrong), so
+    it then begins at one half. A rule that stops by the votes so far multiplies p by a factor that does not depend on a
+    and b, so the answers of a job that stopped early can be used as they are.
 
     >>> most = np.array([10, 9, 8, 7, 6, 5])  # of ten answers
     >>> found = estimated(DifficultyVotes.of(most, 10 - most, 5 * np.array([31, 42, 42, 37, 33, 16])))  # as of B(6, 2)
@@ -94,14 +94,14 @@ def estimated(votes: DifficultyVotes) -> Difficulty:
     )
     mean = float(found.x)
     if mean <= _NO_BETTER:
-        raise NoBetterThanGuessing("fits best where workers are wrong as often as right")
+        raise NoBetterThanGuessing("fits best if workers are wrong as often as right")
     highest, total = _highest(votes, mean, 1 / (2 * mean - 1))
     prior = Prior(mean * total, (1 - mean) * total)
     return Difficulty(prior, _interval(votes, mean, highest), int(votes.items.sum()), votes.answers)
 
 
 def _bracket(votes: DifficultyVotes) -> tuple[float, float]:
-    """Where the most likely mean lies: there may be two peaks, so look everywhere first."""
+    """A range that contains the most likely mean. There may be two peaks, so all means are tried coarsely first."""
     means = np.linspace(_LOWEST_MEAN + 1 / _HIGHEST_SUM, _HIGHEST_MEAN, _LOOKS)
     best = int(np.argmax([_highest(votes, mean, 1 / (2 * mean - 1))[0] for mean in means]))
     return float(means[max(best - 1, 0)]), float(means[min(best + 1, _LOOKS - 1)])

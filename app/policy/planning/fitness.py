@@ -1,4 +1,4 @@
-"""Whom to give a kind of question: the crowd, an expert, a model, or one after the other (Gao et al., Section 6.2)."""
+"""Who should answer a kind of question: crowd, expert, model, or one after the other (Gao et al., Section 6.2)."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from app.policy.planning.cost_sensitive import Prior
 from app.policy.planning.stopping_policy import Expert, chances, expected_outcome, reached, stopping_policy
 
 _EVEN = 0.5
-_ROUNDING = 1e-9  # profits that differ by less are equal, and the simpler way is taken
+_ROUNDING = 1e-9  # profits that differ by less count as equal, and then the simpler way is taken
 
 
 @dataclass(frozen=True)
@@ -24,15 +24,15 @@ class Model:
 
 @dataclass(frozen=True)
 class Way:
-    """A way to get an answer, and what to expect of it for each loss; money in the cost of an answer."""
+    """A way to get an answer, and what to expect of it for each loss; money in costs of an answer."""
 
     name: str
     accuracy: Array  # (losses,)
     cost: Array  # (losses,)
     answers: Array  # (losses,) of the crowd
     referred: Array  # (losses,) how likely the expert is asked
-    guess: float = _EVEN  # the chance of the label that the crowd begins with
-    expert: Expert | None = None  # to whom the crowd may hand over
+    guess: float = _EVEN  # how likely the label with which the crowd begins is right
+    expert: Expert | None = None  # the crowd may hand a question over to this expert
 
     def shortfall(self, losses: npt.ArrayLike) -> Array:
         """(1 - A) L + C: the least value of an answer at which the way pays, shape (losses,)."""
@@ -56,15 +56,16 @@ class Visit:
     votes_for: int
     votes_against: int
     action: int
-    right: float  # how likely the likelier label is right
+    right: float  # how likely the more likely label is right
     reached: float  # how likely a question reaches this status
 
 
 def ways(market: Market, losses: npt.ArrayLike) -> list[Way]:
     """Every available way, the simplest first, each with its best strategy.
 
-    In a mix with the expert, the crowd's strategy may hand over at any votes; a model's label is where the crowd
-    begins, with the model's accuracy as its chance to be right. Models and workers are taken to err independently.
+    In a mix with the expert, the crowd's strategy may hand over at any votes. In a mix with a model, the crowd begins
+    with the model's label, which is right with the model's accuracy. Models and workers are assumed to err
+    independently.
 
     >>> found = ways(Market(Prior(6, 2), 40, expert=Expert(price=12)), 100)
     >>> [(way.name, round(float(way.shortfall(100)[0]), 2)) for way in found]
@@ -83,7 +84,7 @@ def best_way(found: list[Way], losses: npt.ArrayLike, at: int = 0) -> Way:
 def visits(market: Market, way: Way, loss: float) -> Iterator[Visit]:
     """Every status that a way with the crowd can reach; where no label is favoured, the stronger class comes first.
 
-    >>> market = Market(Prior(6, 2), 4, expert=Expert(price=7))  # who breaks a tie
+    >>> market = Market(Prior(6, 2), 4, expert=Expert(price=7))  # the expert breaks a tie
     >>> [(at.votes_for, at.votes_against, at.action) for at in visits(market, ways(market, 30)[-1], 30)]
     [(0, 0, 1), (1, 0, 1), (1, 1, 2), (2, 0, 0)]
     """

@@ -6,8 +6,8 @@ from typing import Literal
 from app.policy.core.decision import Reason
 
 _FEW_ANSWERS = 20
-_LITTLE = 0.1  # of the work done, below which the money spent says nothing about the rest
-_MARGIN = 0.2  # by which a projection, which has no interval, may miss a promise
+_LITTLE = 0.1  # with a smaller share of the work done, the money spent says nothing about the rest
+_MARGIN = 0.2  # a projection, which has no interval, may miss a promise by this share
 _ROUNDING = 1e-9
 
 Basis = Literal["end", "forecast", "projection", "nothing"]
@@ -65,10 +65,10 @@ class Comparison:
 def compare(promise: Promise, so_far: SoFar, forecast: ExpectedEnd | None = None) -> Comparison:
     """Whether the job keeps what its plan promised.
 
-    A finished job is compared as it is. A running job is compared by where it is going: by its forecast's interval or,
+    A finished job is compared as it is. A running job is compared by its expected end: by its forecast's interval or,
     without a forecast, by what it has spent divided by the share of the work that is done. A job with a fifth of the
-    work done is on track if it has spent a fifth. Of several broken promises the worst is named: fewer labels, then
-    wrong ones, then money.
+    work done is on track if it has spent a fifth. If several promises are broken, the worst is named: too few labels,
+    then wrong labels, then money.
 
     >>> compare(Promise(cost_per_item=3.0), SoFar(100, 20, 0, 80, 80.0, 0.2)).reason.code
     'more-expensive'
@@ -90,8 +90,8 @@ def compare(promise: Promise, so_far: SoFar, forecast: ExpectedEnd | None = None
 
 _BY = {
     "end": "Now that the job is over",
-    "forecast": "By its forecast",
-    "projection": "By what was spent for the work done so far",
+    "forecast": "According to its forecast",
+    "projection": "Projected from the work done so far",
 }
 
 

@@ -1,4 +1,4 @@
-"""How many answers per item when items cost differently, fixed in advance, and how wrong the result may be."""
+"""Fix in advance how many answers each item gets when items cost differently, and bound the expected errors."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -31,7 +31,7 @@ def quotas(budget: Decimal, costs: Sequence[Decimal]) -> list[int]:
 
 
 class EqualQuotas(NamedTuple):
-    """Items of one cost, one after the other."""
+    """Consecutive items of equal cost."""
 
     cost: Decimal  # of one answer
     items: int
@@ -49,7 +49,7 @@ def quotas_of_runs(budget: Decimal, runs: Sequence[EqualQuotas]) -> list[tuple[i
 
 
 def _share(budget: Fraction, cost: Fraction, inverses: Fraction) -> int:
-    """floor(B / (c^2 S)) at once: fractions would be reduced on the way, and S may have thousands of digits."""
+    """floor(B / (c^2 S)) in one integer division: S may have thousands of digits, and fractions are slow to reduce."""
     over = budget.numerator * cost.denominator**2 * inverses.denominator
     return over // (budget.denominator * cost.numerator**2 * inverses.numerator)
 
@@ -91,7 +91,7 @@ def sum_of_inverses(costs: Sequence[Decimal], items: Sequence[int] | None = None
     for cost, count in zip(costs, items or repeat(1), strict=False):
         counts[cost] += count
     terms = [count / Fraction(cost) for cost, count in counts.items()]
-    while len(terms) > 1:  # in pairs: denominators grow with every sum, so long ones should meet late
+    while len(terms) > 1:  # in pairs: denominators grow with every sum, so the long ones should be added last
         terms = [sum(terms[at : at + 2], Fraction(0)) for at in range(0, len(terms), 2)]
     return terms[0] if terms else Fraction(0)
 
@@ -99,8 +99,8 @@ def sum_of_inverses(costs: Sequence[Decimal], items: Sequence[int] | None = None
 def majority_error(answers: npt.ArrayLike, accuracy: npt.ArrayLike) -> Array:
     """P(the majority of this many answers is wrong), where a fair coin decides ties; shapes are broadcast.
 
-    I_{1-p}(h, h) with h = ceil(n / 2): of 2h answers, the last only makes a tie or breaks nothing. The paper's Eq. 2
-    gives a tie to answer 1 instead, which is wrong half the time for items of both kinds.
+    I_{1-p}(h, h) with h = ceil(n / 2): 2h answers are as good as 2h - 1, since the last one can only make a tie. The
+    paper's Eq. 2 decides ties for answer 1 instead, which is wrong half the time for items of both kinds.
 
     >>> majority_error([0, 1, 2, 3], 0.8).round(3).tolist()
     [0.5, 0.2, 0.2, 0.104]
@@ -127,7 +127,7 @@ def theorem_1(budget: float, costs: npt.ArrayLike, edge: float, items: npt.Array
     """The bound of Theorem 1, K exp(-2 (B - sum c) d^2 / (c_max^2 sum 1/c)); for budgets of at least sum c.
 
     Its proof needs floor(n*) + 1 answers for every item, which the budget only covers if one answer for each is set
-    aside first; the printed bound has B where this has B - sum c. It holds for `quotas`, too, with an even coin for
+    aside first; the printed bound has B where this has B - sum c. It also holds for `quotas` if a fair coin decides
     ties: their n_k is above n* - 1, a majority errs with at most exp(-2 n d^2) / 2 (Bhattacharyya), and
     exp(2 d^2) < 2.
     """
@@ -151,8 +151,8 @@ def theorem_2(answers: npt.ArrayLike, edge: npt.ArrayLike, doubt: float, items: 
     """The bound of Theorem 2 on the expected errors, with probability at least (1 - doubt)^K, corrected.
 
     Sum of max(0, 1/2 - d / (2 e_k)) with e_k = sqrt(-ln(doubt / 2) / (2 n_k)). Eq. 12 loses the 2 before e_k; as
-    printed, eleven answers of accuracy 0.8 would never be wrong. It takes the answers' mean to be spread about its
-    own as evenly as can be, and an even coin for ties.
+    printed, eleven answers of accuracy 0.8 would never be wrong. It assumes that the mean of the answers is spread as
+    evenly as possible about its expectation, and that a fair coin decides ties.
 
     >>> round(theorem_2([11] * 100, 0.3, 0.001), 1)
     24.5
@@ -163,7 +163,7 @@ def theorem_2(answers: npt.ArrayLike, edge: npt.ArrayLike, doubt: float, items: 
 
 
 def theorem_4(costs: npt.ArrayLike, edge: float, doubt: float, items: npt.ArrayLike = 1) -> float:
-    """The budget from which on no item is wrong, with probability at least (1 - doubt)^K.
+    """The smallest budget at which no item is wrong with probability at least (1 - doubt)^K.
 
     sum c - ln(doubt) / (2 d^2) sum c_max^2 / c_j; sum c is set aside for the same reason as in Theorem 1.
 

@@ -16,20 +16,20 @@ from app.policy.planning.cost_sensitive import Prior
 from app.policy.planning.stopping import Limits, StoppingOutcome, stopping_outcomes
 from app.policy.requirements import AnyRequirement, Count, Margin, Posterior, Profit, Ratio, Significance
 
-_MOST_SETTINGS = 120  # of a kind
+_MOST_SETTINGS = 120  # that are tried of each kind
 _EPSILONS = (0.0, 0.05, 0.1, 0.2, 0.3)
-_MOST_ANSWERS = 1e6  # that a loss may be worth
-_FAR = 256  # votes that a strategy looks ahead
+_MOST_ANSWERS = 1e6  # the largest loss that is tried, in costs of an answer
+_FAR = 256  # votes; a strategy that looks further ahead takes long to compute
 _HALVINGS = 3
 _DIGITS = 12
 _ROUNDING = 1e-9
-# What a job may ask for.
+# The largest values that a job accepts.
 _LARGEST_RATIO, _LARGEST_ALPHA, _LARGEST_PROBABILITY, _LARGEST_C = 1000.0, 0.5, 0.999999, 1000.0
 _LARGEST_LOSS, _LARGEST_SHAPE = 1e9, 1000.0
 
 
 def settings(limits: Limits) -> dict[str, list[AnyRequirement]]:
-    """The requirements of each kind that behave differently; of kinds with many, a selection. For profit see below."""
+    """The requirements of each kind that behave differently, or a selection of them; for profit see `_profits`."""
     return {
         "ratio": list(_ratios(limits)),
         "significance": list(_significances(limits)),
@@ -65,7 +65,7 @@ class RequirementChoice:
 
     @cached_property
     def best(self) -> FoundRequirement | None:
-        """By labels for each item that is resolved; None where nothing resolves enough items."""
+        """The one with the fewest labels per resolved item; None where no setting resolves enough items."""
         good = [found for found in self.tried if found.outcome.accuracy >= min(self.wanted, self.ceiling or 0.0)]
         return min(good, key=lambda found: found.outcome.labels_per_answer, default=None)
 
@@ -121,7 +121,7 @@ def _posteriors(limits: Limits) -> Iterator[AnyRequirement]:
 
 
 def _significances(limits: Limits) -> Iterator[AnyRequirement]:
-    """The smaller alpha is, the more it asks for; p itself is not below it."""
+    """A smaller alpha asks for more votes. The test is p < alpha, so a p-value equal to alpha does not satisfy it."""
     first, second = _leading(limits)
     tails = np.unique(np.round(chance_of_so_few(second + 1, first + 1), _DIGITS))
     for low, high in _thinned(list(pairwise([*tails[tails < _LARGEST_ALPHA], _LARGEST_ALPHA]))):
@@ -142,10 +142,10 @@ def _margin_of(epsilon: float) -> Callable[[float], AnyRequirement]:
 
 
 def _profits(wanted: float, min_resolved: float, limits: Limits, prior: Prior, cost: float) -> list[FoundRequirement]:
-    """Losses from the one at which a first answer pays, larger and larger, until too few items are resolved.
+    """Try growing losses, from the one at which a first answer pays, until too few items are resolved.
 
-    Then halfway, a few times, to where enough are last resolved, and to where the accuracy is first what is wanted.
-    The value of an answer does not affect when to stop.
+    Then bisect a few times for the largest loss that resolves enough items, and for the smallest loss that reaches the
+    wanted accuracy. The value of an answer does not affect when to stop.
     """
     found: dict[float, FoundRequirement] = {}
 
@@ -171,7 +171,7 @@ def _profits(wanted: float, min_resolved: float, limits: Limits, prior: Prior, c
 
 
 def _ladder(prior: Prior, cost: float) -> Iterator[float]:
-    """Losses in answers; in wider steps where the strategy for one takes long to work out."""
+    """Growing losses, in costs of an answer; in wider steps where a strategy takes long to compute."""
     least = 1.01 / float(prior.marginal_income(0, 0))
     answers = least
     while answers <= max(_MOST_ANSWERS, 4 * least) and answers * cost <= _LARGEST_LOSS and prior.a <= _LARGEST_SHAPE:
@@ -182,7 +182,7 @@ def _ladder(prior: Prior, cost: float) -> Iterator[float]:
 def _each_between(
     steps: Array, least: float, most: float, make: Callable[[float], AnyRequirement], number: int = _MOST_SETTINGS
 ) -> Iterator[AnyRequirement]:
-    """A requirement for each bar between two neighbouring steps, at which it behaves as at no other."""
+    """One requirement for each pair of neighbouring steps: all thresholds between the two behave alike."""
     bars = np.unique(np.round(steps, _DIGITS))
     bars = bars[(bars > least) & (bars <= most)]
     for low, high in _thinned(list(zip([least, *bars[:-1]], bars, strict=True)), number):

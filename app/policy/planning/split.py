@@ -41,7 +41,7 @@ class Group:
 
 @dataclass(frozen=True)
 class Split:
-    """The answers that the items of each group get: most of a group `fewer`, its first `luckier` ones `more`."""
+    """The answers that the items of each group get: its first `luckier` items get `more`, the others `fewer`."""
 
     groups: tuple[Group, ...]
     fewer: tuple[int, ...]
@@ -59,7 +59,7 @@ class Split:
 
     @cached_property
     def expected_errors(self) -> float:
-        """How many items the majority is expected to get wrong, an even coin deciding ties, exactly."""
+        """How many items the majority is expected to get wrong, exactly; a fair coin decides ties."""
         answers, accuracy, items = self._flat
         return float(items @ majority_error(answers, accuracy))
 
@@ -100,12 +100,12 @@ def evenly(budget: Decimal, groups: Sequence[Group]) -> Split:
 
 
 def by_worth(budget: Decimal, groups: Sequence[Group]) -> Split:
-    """Buy what lowers the expected errors most per money, until nothing that helps is affordable.
+    """Buy the answers that lower the expected errors most per money, until no affordable answer helps.
 
-    An even answer never helps a majority, so an item is bought 1, 3, 5 ... answers. Each such step lowers its error
-    by less per answer than the one before, see `gains`; so steps in order of worth per money are the best split of
-    what they cost. Only the step at which the money runs out may not fit, so the split misses the best by less
-    than the worth of one step of one item: compare `errors_at_least`.
+    An even number of answers is no better than one fewer, so an item gets 1, 3, 5 ... answers. Each such step lowers
+    its error by less per answer than the step before (see `gains`), so buying steps in order of worth per money is the
+    best split of the money that these steps cost. Only the step at which the money runs out may not fit, so the split
+    misses the best one by less than the worth of one step of one item: compare `errors_at_least`.
     """
     kinds = merged(groups)
     bought, luckier = _best_steps(budget, kinds)
@@ -141,10 +141,10 @@ def _best_steps(budget: Decimal, groups: Sequence[Group]) -> tuple[list[int], li
 
 
 def errors_at_least(budget: Decimal, groups: Sequence[Group]) -> float:
-    """No split of the budget can expect fewer errors: what they would be if a part of a step could be bought.
+    """A lower bound on the expected errors of any split: the errors if a part of a step could be bought.
 
-    The linear relaxation of the knapsack that `by_worth` fills. Errors of items that have all the answers it looks
-    ahead are taken to be nil, for some other split may ask on.
+    This is the linear relaxation of the knapsack problem that `by_worth` solves. Items with the largest number of
+    answers that it considers count as free of errors, because another split may buy more answers for them.
     """
     steps = _steps(tuple(groups))
     at = steps.affordable(float(budget))
@@ -163,8 +163,8 @@ def errors_at_least(budget: Decimal, groups: Sequence[Group]) -> float:
 def budget_for(errors: float, groups: Sequence[Group], splitter: Splitter) -> Decimal | None:
     """A budget, to four digits, with which the split expects at most `errors` errors; None: unreasonably large.
 
-    By bisection below a budget that suffices. A smaller one may suffice by chance: with CrowdBudget and with equal
-    shares a little more money can buy even numbers of answers, which do not help.
+    It bisects below a budget that suffices. A smaller budget may also suffice: with CrowdBudget and with equal shares,
+    a little more money can buy even numbers of answers, which do not help.
     """
     low, high = Decimal(0), _enough_for(errors, groups)
     if splitter(high, groups).expected_errors > errors:
@@ -188,7 +188,7 @@ def _enough_for(errors: float, groups: Sequence[Group]) -> Decimal:
 
 
 def merged(groups: Sequence[Group]) -> list[Group]:
-    """Groups that differ in nothing but their items, as one; in order of first appearance."""
+    """Merge groups with equal cost and accuracy, in order of first appearance."""
     items: dict[tuple[Decimal, float], int] = {}
     for group in groups:
         items[group.cost, group.accuracy] = items.get((group.cost, group.accuracy), 0) + group.items
@@ -222,7 +222,7 @@ class _Steps:
     money: Array  # (steps,) that this step and all before it cost
 
     def worth(self, k: int, bought: int) -> float:
-        """Per money, of one more step for an item of group k that has had `bought` steps."""
+        """The worth per money of one more step for an item of group k that has had `bought` steps."""
         return float(self.worths[k, bought]) if bought < self.most else 0.0
 
     def affordable(self, budget: float) -> int:

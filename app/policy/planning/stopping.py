@@ -39,12 +39,12 @@ class Limits:
 
     @property
     def most_votes(self) -> int:
-        """For one label."""
+        """The most votes that one label of an item may have."""
         return min(each for each in (self.max_labels, self.max_votes_per_label) if each is not None)
 
     @property
     def most_labels(self) -> int:
-        """For one item with two labels."""
+        """The most labels that an item may have, with two classes."""
         by_votes = np.inf if self.max_votes_per_label is None else 2 * self.max_votes_per_label - 1
         return int(min(by_votes, np.inf if self.max_labels is None else self.max_labels))
 
@@ -71,11 +71,11 @@ class Limits:
 def stopping_outcomes(
     requirements: Sequence[AnyRequirement], limits: Limits, prior: Prior, cost: float = 1.0
 ) -> list[StoppingOutcome]:
-    """The exact outcome of each requirement where an answer costs `cost`: the Markov chain of an item's votes.
+    """The exact outcome of each requirement where an answer costs `cost`, by the Markov chain of an item's votes.
 
     From x right and y wrong answers the next is right with (a + x) / (a + b + x + y), under the prior Beta(a, b) of how
     often workers are right on an item (Gao et al., SIGMOD 2013, section 4). The engine says where the
-    chain ends, so that the plan and the service agree. Two classes, votes without names.
+    chain ends, so that the plan and the service agree. It covers two classes and votes without names.
 
     >>> from app.policy.requirements import Count
     >>> found = stopping_outcomes([Count(labels=1), Count(labels=2)], Limits(), Prior(6, 2))
@@ -114,7 +114,7 @@ def _endings(requirements: Sequence[AnyRequirement], limits: Limits, cost: float
 
 
 def label_curve(found: Sequence[StoppingOutcome]) -> Array:
-    """Labels per item and accuracy of those that no other beats in both, by labels; shape (points, 2)."""
+    """Labels per item and accuracy of the outcomes that no other beats in both, ordered by labels; (points, 2)."""
     best: list[tuple[float, float]] = []
     for each in sorted(found, key=lambda outcome: (outcome.labels, -outcome.accuracy)):
         if not best or each.accuracy > best[-1][1]:

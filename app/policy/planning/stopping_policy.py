@@ -1,7 +1,7 @@
-"""The best stopping policy for a question: after each answer accept the crowd's label, ask on, or ask an expert.
+"""The best stopping policy for a question: after each answer accept the crowd's label, ask again, or ask an expert.
 
 A status is (votes for, votes against) some label, which is right with a given probability before any vote: 1/2 in
-general, more where a model has proposed the label. Money is in the cost of an answer.
+general, more where a model has proposed the label. Money is in costs of an answer.
 """
 
 from collections.abc import Iterator
@@ -89,7 +89,7 @@ def reached(prior: Prior, stages: list[Stage], *, guess: float = 0.5) -> list[Ar
 
 
 def _backwards(prior: Prior, losses: Array, most_answers: int, guess: float, expert: Expert | None) -> Iterator[Stage]:
-    """From the last answer to the first: Algorithm 2 of Gao et al. (SIGMOD 2013), with an expert as a third way.
+    """From the last answer to the first: Algorithm 2 of Gao et al. (SIGMOD 2013), with an expert as a third option.
 
     The gain over accepting at once is G = max(0, MI L - 1 + E[G after the next answer], (e - A_R) L - price), e being
     how often the expert is right. The cost of the next answer counts once, unlike in the printed algorithm.
@@ -131,7 +131,7 @@ def chances(prior: Prior, most_answers: int, guess: float) -> list[Chances]:
         likely, after = label[votes], label[votes + 1]
         count = np.arange(votes + 1)
         agreement = (likely * (prior.a + count) + (1 - likely) * (prior.b + count)) / (prior.a + prior.b + votes)
-        # Only a vote that changes the result changes how likely it is right.
+        # Only a vote that changes the result changes how likely the result is right.
         turned_down = (1 - agreement) * np.maximum(0, 1 - 2 * after[:-1])
         turned_up = agreement * np.maximum(0, 2 * after[1:] - 1)
         rise = np.where(likely >= 1 - likely, turned_down, turned_up)

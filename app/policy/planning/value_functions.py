@@ -36,18 +36,18 @@ class Linear(_Value):
 
 
 class StepValue(_Value):
-    """`value` from an accuracy on, nothing below: a result that must be so good."""
+    """A result is worth `value` if it reaches a minimum accuracy, and nothing below."""
 
     kind: Literal["step"]
-    accuracy: Annotated[Accuracy, Field(description="From which on a result is worth something")]
-    value: Annotated[Money, Field(description="What it is worth then, in money")]
+    accuracy: Annotated[Accuracy, Field(description="The accuracy that a result must reach to be worth anything")]
+    value: Annotated[Money, Field(description="What such a result is worth, in money")]
 
     def worth(self, accuracy: Array) -> Array:
         return np.where(accuracy >= self.accuracy - ROUNDING, self.value, 0.0)
 
 
 class Entropy(_Value):
-    """By the information of the result, in bits: `value` (1 - H(A)), H(A) = -A log2 A - (1 - A) log2 (1 - A).
+    """A result is worth `value` per bit of information: `value` (1 - H(A)), H(A) = -A log2 A - (1 - A) log2 (1 - A).
 
     >>> Entropy(kind="entropy", value=10).worth(np.array([0.5, 1.0])).tolist()
     [0.0, 10.0]
@@ -62,19 +62,19 @@ class Entropy(_Value):
 
 
 class Points(_Value):
-    """Straight lines between points (accuracy, value), level before the first and after the last."""
+    """Straight lines between points (accuracy, value), constant before the first and after the last."""
 
     kind: Literal["points"]
     points: Annotated[
         list[tuple[Annotated[float, Field(ge=0, le=1)], Annotated[float, Field(ge=-1e9, le=1e9)]]],
-        Field(min_length=1, max_length=1000, description="[accuracy, value] by growing accuracy, value in money"),
+        Field(min_length=1, max_length=1000, description="[accuracy, value] in order of accuracy, value in money"),
     ]
 
     @field_validator("points")
     @classmethod
     def _in_order(cls, points: list[tuple[float, float]]) -> list[tuple[float, float]]:
         if any(after[0] <= before[0] for before, after in pairwise(points)):
-            raise PydanticCustomError("points_out_of_order", "The accuracies must grow from point to point")
+            raise PydanticCustomError("points_out_of_order", "The accuracy must increase from each point to the next")
         return points
 
     def worth(self, accuracy: Array) -> Array:

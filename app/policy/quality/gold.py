@@ -55,10 +55,11 @@ class Gold(BaseModel):
 class AutoGold(BaseModel):
     """Gold from the crowd: items resolved with very high confidence are given to other workers as gold.
 
-    Such a label may be wrong, and workers who are wrong in the same way would seem good: the loop that Abraham et al.
-    (SIGIR 2016, section 8) warn of. Three guards: no worker is scored on an item that their own vote helped to decide,
-    since nobody gets an item twice; a random share of the answers on promoted items, `recheck`, tests the item and not
-    the worker, and one that differs demotes the item; and a refit never takes a promoted item as known.
+    Such a label may be wrong, and workers who are wrong in the same way would seem good: the feedback loop that Abraham
+    et al. (SIGIR 2016, section 8) warn of. There are three guards. No worker is scored on an item that their own vote
+    helped to decide, since nobody gets an item twice. A random share of the answers on promoted items, `recheck`, tests
+    the item and not the worker, and an answer that differs demotes the item. A refit never takes a promoted item as
+    known.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", json_schema_extra=without_doctests)

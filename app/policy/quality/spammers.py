@@ -21,13 +21,13 @@ class Spammers(BaseModel):
 
     k of a worker's n answers on finished items agree with the final label. The exact test is two-sided, with the
     smaller tail doubled: a worker who agrees too rarely is no spammer, since wrong answers between two labels also show
-    the truth. A higher `alpha` blocks fewer workers. Tested after each answer, with two labels, a worker is blocked
-    within 200 answers
+    the truth. A higher `alpha` blocks fewer workers. If a worker is tested after each answer, with two labels, the
+    probability of being blocked within 200 answers is
 
-        right with   .5     .6     .65    .7     .75    .8     .9
+        accuracy     .5     .6     .65    .7     .75    .8     .9
         blocked      .989   .809   .591   .356   .166   .054   .001
 
-    of the times; with min_answers = 30 a worker who is right with .8 would be blocked in 1.1 % of them.
+    With min_answers = 30, a worker with an accuracy of .8 would be blocked with probability .011.
 
     Workers can only be tested on finished items. So items with answers come before fresh ones (`finish_first`), and
     guessers are found while most of the job is still to do.
@@ -86,13 +86,15 @@ class Spammers(BaseModel):
         """Why this worker counts as a spammer.
 
         >>> print(Spammers().reason(16, 30, classes=2).message)
-        16 of 30 answers agree with the final labels; guessing would give 15 (p = 0.856, not below 0.3)
+        16 of 30 answers agree with the final labels; guessing would give about 15, so this worker may be guessing \
+(p = 0.86; the job blocks at 0.3 or more)
         """
         p_value = self.evidence(agreed, answered, classes)["p_value"]
         return Reason(
             "spammer",
-            f"{agreed:g} of {answered:g} answers agree with the final labels; guessing would give "
-            f"{answered / classes:.3g} (p = {p_value:.3g}, not below {self.alpha:g})",
+            f"{agreed:g} of {answered:g} answers agree with the final labels; guessing would give about "
+            f"{answered / classes:.3g}, so this worker may be guessing "
+            f"(p = {p_value:.2g}; the job blocks at {self.alpha:g} or more)",
         )
 
 

@@ -44,7 +44,7 @@ class AllOf(Combination):
         return tuple(member for member in self.of if member.picks_a_class) or self.of
 
     def shortfalls(self, lookahead: Lookahead) -> Array:
-        """Those of the slowest member; where a later random draw can undo a member, by adding votes one by one."""
+        """Those of the slowest member; found by adding votes one by one if a later random draw can undo a member."""
         slowest = np.asarray(np.maximum.reduce([lookahead.shortfalls(member) for member in self.of]))
         if Uses.NUMBER not in self.uses:
             return slowest
@@ -60,7 +60,7 @@ class AllOf(Combination):
         return np.asarray(np.logical_or.reduce(given_up) & np.logical_and.reduce(settled))
 
     def reason(self, belief: Belief, item: int) -> Reason:
-        """That of the first unmet member, preferably one still worth asking for; where all are met, of the first."""
+        """The first unmet member's reason, preferably of one still worth asking for; if all are met, the first's."""
         unmet = [member for member in self.of if not member.satisfied(belief)[item]]
         if not unmet and not self.satisfied(belief)[item]:
             return Reason("all-not-reached", "The combined requirements hold, but for different labels.")

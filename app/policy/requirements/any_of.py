@@ -29,7 +29,7 @@ class AnyOf(Combination):
         return np.asarray(np.logical_or.reduce([member.satisfied(belief) for member in self.of]))
 
     def winner(self, belief: Belief) -> Index:
-        """What the first member that is met accepts."""
+        """The class that the first satisfied member accepts."""
         met = [member.satisfied(belief) for member in self.of]
         return np.select(met, [member.winner(belief) for member in self.of], NOBODY)
 
@@ -44,7 +44,7 @@ class AnyOf(Combination):
         return np.asarray(np.logical_and.reduce([member.not_worth_asking(belief) for member in self.of]))
 
     def reason(self, belief: Belief, item: int) -> Reason:
-        """That of the first member that is met, else of the first that is still worth asking for, else of the first."""
+        """The reason of the first satisfied member, else of the first one still worth asking for, else of the first."""
         met = (member for member in self.of if member.satisfied(belief)[item])
         hopeful = (member for member in self.of if not member.not_worth_asking(belief)[item])
         return next(met, next(hopeful, self.of[0])).reason(belief, item)

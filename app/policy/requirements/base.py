@@ -26,7 +26,7 @@ class Requirement(Policy, ABC):
 
     @property
     def uses(self) -> Uses:
-        """What else it depends on besides votes and the worker model; a requirement that says nothing uses all."""
+        """What it depends on besides votes and the worker model; by default everything."""
         return Uses.COST | Uses.OPEN_ASSIGNMENTS | Uses.NUMBER
 
     @abstractmethod
@@ -52,16 +52,16 @@ class Requirement(Policy, ABC):
     def shortfall(self, lookahead: Lookahead) -> Array:
         """The fewest further votes that could satisfy the requirement, shape (items,).
 
-        The shortest way is to give every vote to one class: for each member, moving a vote from another class to the
-        one that leads in the end never breaks what holds.
+        It is enough to look at votes that all go to one class: in every requirement, moving a vote from another class
+        to the final leader never makes a satisfied item unsatisfied.
         """
         fewest = lookahead.shortfalls(self).min(axis=1)
         return np.where(self.satisfied(lookahead.now), 0.0, np.maximum(fewest, 1.0))
 
     def fewest_labels(self, model: WorkerModel, classes: int) -> int:
-        """How many answers an item needs on which all new workers agree; 0 where cost or chance decides.
+        """How many answers an item needs if new workers all agree; 0 where its cost or a random draw decides.
 
-        On an item without answers all classes are alike, so one of them is looked at.
+        On an item without answers all classes are alike, so looking at one class is enough.
 
         >>> from app.policy.requirements import Ratio
         >>> from app.policy.worker_models import Anonymous
@@ -101,8 +101,8 @@ def expected_completeness(lookahead: Lookahead, requirement: Requirement) -> Arr
 
         P = a/n + b/r_1 if a > b, else 1/2;        V = P n/r_1 + (1 - P) n/r_2.
 
-    It reaches 1 when the requirement is met. Beyond that the printed formula exceeds 1, because r(x) stays while n
-    grows; here r is never below n, and V stays at 1. Open items are never beyond it.
+    It reaches 1 when the requirement is met. With more votes the printed formula exceeds 1, because r(x) stays the same
+    while n grows. Here r is never below n, so V stays at 1. Open items never have that many votes.
 
     >>> from app.policy.core.belief import ItemContext, State
     >>> from app.policy.requirements import Ratio

@@ -22,9 +22,9 @@ class Margin(Requirement):
         top - second >= C sqrt(t) - epsilon t,          weighted: C sqrt(sum of w^2) - epsilon sum of w.
 
     t counts the real votes; at least one is needed. The right side is at most 0 from t = (C / epsilon)^2 on, and then
-    the rule always stops. It may be rounded at random, up with the probability of its fraction, with a new draw for
-    every vote. One more vote for the leader can undo what held before only then, and where a vote may weigh far more
-    than those before it.
+    the rule always stops. With `rounding` = `random` the right side is rounded up with the probability of its fraction,
+    else down, with a new draw for every vote. Only then, or if a vote weighs far more than those before it, can one
+    more vote for the leader make a satisfied item unsatisfied.
 
     >>> Margin(c=2, epsilon=0.5).satisfied(Belief.of([[1, 0], [2, 0], [2, 1], [8, 8]]))
     array([False,  True, False,  True])

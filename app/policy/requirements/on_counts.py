@@ -13,7 +13,7 @@ from app.policy.requirements.base import Requirement
 
 
 class OnCounts(Requirement):
-    """A member says how many votes each class lacks; the rest follows."""
+    """The base of these requirements: a member defines `missing` and `reason`, and everything else follows."""
 
     uses: ClassVar[Uses] = Uses.NOTHING
 
@@ -28,7 +28,7 @@ class OnCounts(Requirement):
         return sole_leader(belief.weights)
 
     def shortfalls(self, lookahead: Lookahead) -> Array:
-        """By formula where a vote weighs one, else by adding votes one by one."""
+        """Computed by formula where every vote weighs one, else by adding votes one by one."""
         if not lookahead.votes_weigh_one:
             return super().shortfalls(lookahead)
         return np.maximum(np.ceil(self.missing(lookahead.now.counts)), 0.0)

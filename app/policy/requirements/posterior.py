@@ -24,12 +24,12 @@ _ROUNDING = 1e-9  # relative to the accepted doubt: 57/64 does reach 0.890625
 
 
 class Posterior(Requirement):
-    """Stop when the most likely label is likely enough, as the worker model sees it (h of Chen et al., ICML 2013).
+    """Stop when the most likely label is likely enough by the worker model (h of Chen et al., ICML 2013).
 
         max_c P(label c is the true one | answers) >= min_probability.
 
-    The bar is above one half, so that at most one label reaches it. With four votes to one and no prior the probability
-    is P(theta >= 1/2) under Beta(5, 2) = 57/64:
+    `min_probability` is above one half, so at most one label reaches it. With four votes to one and no prior the
+    probability is P(theta >= 1/2) under Beta(5, 2) = 57/64:
 
     >>> Posterior(min_probability=0.89).satisfied(Belief.of([[4, 1], [4, 2]]))
     array([ True, False])
@@ -47,7 +47,7 @@ class Posterior(Requirement):
         return np.asarray(1 - belief.certainty <= self._doubt)
 
     def shortfalls(self, lookahead: Lookahead) -> Array:
-        """By formula, for two classes and counted votes: 1 - P(theta >= 1/2) = I_{1/2}(own, other)."""
+        """Computed by formula for two classes and counted votes: 1 - P(theta >= 1/2) = I_{1/2}(own, other)."""
         alpha = lookahead.now.alpha
         if (after := lookahead.posterior_after_votes) is not None:
             return lookahead.per_class(lambda c: self._fewest_in_one_step(after, c, alpha.shape))
@@ -79,7 +79,7 @@ class Posterior(Requirement):
         return (1 - self.min_probability) * (1 + _ROUNDING)
 
     def _search_each(self, alpha: Array) -> Array:
-        """Classes with equal parameters on all of these items are searched once: of a thousand labels, a handful."""
+        """Search once for all classes with equal parameters on these items: a handful among a thousand labels."""
         first, position = np.unique(first_equal_rows(alpha.T), return_inverse=True)
         found = np.stack([self._search(alpha, int(c)) for c in first], axis=1)
         return np.asarray(found[:, position.ravel()])

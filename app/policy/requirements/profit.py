@@ -26,9 +26,9 @@ class Profit(Requirement):
         stop where  MI(m, l) L + Pr(+1) P'(m + 1, l) + Pr(-1) P'(m, l + 1) <= C,    P' the profit of going on.
 
     This maximises the expected profit: value - loss if wrong - cost of all answers. It depends on the real votes of the
-    two strongest labels and on the item's own cost. Any label earns the value, so it says what an item brings in, not
-    when to stop. Where asking no longer pays and one label leads, that label is accepted. At a tie, or where asking
-    does not pay even at the start, the item is given up. A limit on the answers is taken into account from the start.
+    two strongest labels and on the item's own cost. Any label earns `value`, so `value` does not affect when to stop.
+    Where asking no longer pays and one label leads, that label is accepted. At a tie, or where asking does not pay even
+    at the start, the item is given up. A limit on the answers is taken into account from the start.
     With the prior B(6, 2), the first answer is worth a quarter of the loss (Theorem 4.4):
 
     >>> Profit(value=100, loss=100).satisfied(Belief.of([[1, 0], [3, 0], [3, 1]]))

@@ -7,7 +7,7 @@ from pydantic import Field
 from app.policy.core.arrays import Array
 from app.policy.core.belief import Belief, strongest_other
 from app.policy.core.decision import Reason
-from app.policy.requirements.on_counts import OnCounts, two_highest, votes_in_words
+from app.policy.requirements.on_counts import OnCounts, shown, two_highest, votes_in_words
 
 _ROUNDING = 1e-9  # 1.1 * 10 is 11.000000000000002 in floats, and eleven votes do satisfy it
 
@@ -30,15 +30,18 @@ class Ratio(OnCounts):
         Field(
             gt=1,
             le=1000,
-            description="How many times the votes of the runner-up the leading label needs, one extra vote each",
+            description="The leading label's votes over the runner-up's, one extra vote each, must reach this ratio",
             examples=[4],
         ),
     ] = 4.0
 
     def reason(self, belief: Belief, item: int) -> Reason:
-        counted = votes_in_words(*two_highest(belief.weights, item))
-        asked = f"{counted}, counting one extra vote per label; the job asks for a ratio of {self.min_ratio:g}."
-        return Reason("ratio" if self.satisfied(belief)[item] else "ratio-not-reached", asked)
+        first, second = two_highest(belief.counts, item)
+        return Reason(
+            "ratio" if self.satisfied(belief)[item] else "ratio-not-reached",
+            f"{votes_in_words(first - 1, second - 1)}. With one extra vote per label the ratio is "
+            f"{shown(first / second)}; the job asks for {self.min_ratio:g}.",
+        )
 
     def missing(self, counts: Array) -> Array:
         return self.min_ratio * strongest_other(counts) - counts - _ROUNDING

@@ -43,7 +43,7 @@ class Significance(OnCounts):
         p = float(chance_of_so_few(np.asarray(second), np.asarray(first)))
         return Reason(
             "significance" if self.satisfied(belief)[item] else "significance-not-reached",
-            f"{votes_in_words(first - 1, second - 1)}, counting one extra vote per label: guessing gives such votes "
+            f"{votes_in_words(first - 1, second - 1)}. With one extra vote per label, guessing gives votes this uneven "
             f"with probability {p:.2g}; the job asks for less than {self.alpha:g}.",
         )
 

@@ -21,7 +21,7 @@ SHORTLIST = 32  # items that are valued for the worker who asks; `bench/shortlis
 
 @dataclass(frozen=True)
 class CandidateWorkers:
-    """Workers of whom one is to be asked; row w of every array is worker w."""
+    """The workers from whom one is chosen; row w of every array is worker w."""
 
     agreed_answers: Array  # (workers,) scored answers that agree with the final label
     scored_answers: Array  # (workers,) answers on items that have a final label
@@ -55,12 +55,12 @@ class CandidateWorkers:
 class WorkerChoice(Policy, ABC):
     """Decides whom to ask. A new member writes `score`; everything else has a default that is safe to keep."""
 
-    chooses: ClassVar[bool] = True  # the job can pick a worker itself; False: workers come by themselves
+    chooses: ClassVar[bool] = True  # the job can pick a worker itself; False: workers ask for work themselves
     compares_offers: ClassVar[bool] = True  # `score` reads `best`; False saves finding the best item of each worker
 
     @abstractmethod
     def score(self, candidates: CandidateWorkers) -> Array:
-        """How much each worker is wanted, shape (workers,); the highest is asked if there is an item for them."""
+        """A score per worker, shape (workers,); the worker with the highest one who can get an item is asked."""
 
     def choose_from(self, candidates: CandidateWorkers, seed: int, turn: int, items: int) -> int | None:
         """Return the position of the worker to ask, or None; ties are broken at random by seed and turn.
@@ -103,7 +103,7 @@ class WorkerChoice(Policy, ABC):
         return np.zeros(len(turn), dtype=bool)
 
     def low_information(self, information: Array, answers: Array | IntArray) -> Mask:  # noqa: ARG002  most exclude nobody
-        """Which workers get no new work because their answers say too little, shape (*, workers).
+        """Which workers get no new work because their answers give too little information, shape (*, workers).
 
         `information` is their `relative_information`, `answers` how many answers each has given.
         """

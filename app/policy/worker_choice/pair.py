@@ -11,7 +11,7 @@ from app.policy.core.randomness import uniform
 from app.policy.worker_choice.base import CandidateWorkers, WorkerChoice
 from app.policy.worker_models.base import WorkerModel
 
-TRIAL_LIFT = 20.0  # by how much an answer on an item of the trial is valued higher
+TRIAL_LIFT = 20.0  # an answer on a trial item is valued this many times as high
 _TRIAL_SHARE = 0.1  # of the items, if the budget allows it
 _TRIAL_BUDGET = 0.1  # of what the budget buys, for the second and further answers on trial items
 _SECOND_OPINIONS = np.array([3])  # keeps these random numbers apart from those of gold
@@ -34,10 +34,11 @@ class Pair(WorkerChoice):
 
     **Second opinions.** Agreement does not prove accuracy: workers who copy one source always agree, and a job that
     trusts them asks nobody else and never finds out. So, once there are as many answers as items, one assignment in
-    five goes to a worker drawn at random from the less trusted half who charges no more than the worker who would have
-    been asked. The answers count for what they are worth. In simulated crowds in which half of the workers copy, such
-    a job was below round-robin by .09 to .12 without second opinions; on the public set on which they cost most, they
-    cost up to .035 of accuracy. Set `second_opinions` to 0 if workers cannot copy.
+    five goes to a worker who is drawn at random from the less trusted half and charges no more than the worker who
+    would have been asked. The worker model weighs these answers like all others. In simulated crowds in which half of
+    the workers copy, a job without second opinions was less accurate than round-robin by .09 to .12. On the public set
+    on which second opinions cost most, they cost up to .035 of accuracy. Set `second_opinions` to 0 if workers cannot
+    copy.
 
     >>> none = np.zeros(3)
     >>> offer = {"worth": np.array([0.1, 0.4, 0.3]), "price": np.array([1.0, 10.0, 1.0]), "accuracy": np.full(3, 0.8)}

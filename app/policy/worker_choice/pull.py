@@ -1,4 +1,4 @@
-"""Serve workers as they come, except those whose answers say too little."""
+"""Give work to every worker who asks for it, except low-information workers."""
 
 from typing import Annotated, ClassVar, Literal
 
@@ -8,24 +8,25 @@ from pydantic import Field
 from app.policy.core.arrays import Array, IntArray, Mask
 from app.policy.worker_choice.base import CandidateWorkers, WorkerChoice
 
-_MIN_OTHERS = 10  # workers who must remain, or nobody is marked
+_MIN_OTHERS = 10  # other workers that are needed before anybody is marked
 _MAX_SHARE = 0.2  # of the workers: a larger group may be the one that is right
 
 
 class Pull(WorkerChoice):
-    """Serve workers in the order in which they come, as on most platforms (Li et al., WSDM 2016).
+    """Give work to workers in the order in which they ask for it, as on most platforms (Li et al., WSDM 2016).
 
         w is low-information if  n_w >= min_answers  and
         optimistic_w / price_w < min_information_share * sum over v of n_v expected_v / sum over v of n_v price_v.
 
-    A worker who comes gets the item with the highest priority; of several workers, the first one named. Workers whose
-    answers say too little for their price get nothing new while others come: on RTE four workers who guess gave more
-    than a third of all answers. expected_w is the information (as in the allocation `information`) that an answer of w
-    gives about a fresh item, under the skill of the last refit. So a worker who is nearly always wrong is welcome: such
-    answers say as much as right ones. optimistic_w is the same with the accuracy moved by 1 / (2 sqrt(n_w)), one
-    standard error of a coin, in the direction that says more. Every refit decides again. At most a fifth of the workers
-    are marked, those with the least information first, so that a group that agrees with itself cannot exclude all
-    others; and nobody is marked unless ten other workers have answered.
+    A worker who asks for work gets the item with the highest priority; if a request names several workers, the first
+    one gets it. Workers whose answers give too little information for their price get no new work: on RTE four workers
+    who guess gave more than a third of all answers. expected_w is the information (as in the allocation `information`)
+    that an answer of w gives about a fresh item, under the skill of the last refit. So a worker who is nearly always
+    wrong is not marked, because such answers give as much information as right ones. optimistic_w is the same with the
+    accuracy moved by 1 / (2 sqrt(n_w)), one standard error of a coin, in the direction that gives more information.
+    Every refit decides again. At most a fifth of the workers are marked, those with the least information first, so
+    that a group that agrees with itself cannot exclude all others. Nobody is marked unless ten other workers have
+    answered.
 
     >>> information, answers = np.array([1.1] * 10 + [0.01]), np.full(11, 30)
     >>> np.flatnonzero(Pull().low_information(information, answers)).tolist()
@@ -43,7 +44,7 @@ class Pull(WorkerChoice):
             ge=0,
             le=1,
             description="A worker whose answers give less than this share of the job's average information per cost, "
-            "even with the benefit of the doubt, gets no new work while others come; 0 serves everyone",
+            "even at an optimistic estimate, gets no new work; 0: everyone gets work",
         ),
     ] = 0.5
     min_answers: Annotated[
@@ -60,6 +61,6 @@ class Pull(WorkerChoice):
     def low_information(self, information: Array, answers: Array | IntArray) -> Mask:
         marked = (answers >= self.min_answers) & (information < self.min_information_share)
         active = np.count_nonzero(answers > 0, axis=-1, keepdims=True)
-        rank = np.where(marked, information, np.inf).argsort(axis=-1, kind="stable").argsort(axis=-1)  # 0: says least
+        rank = np.where(marked, information, np.inf).argsort(axis=-1, kind="stable").argsort(axis=-1)  # 0: the least
         marked &= rank < _MAX_SHARE * active
         return np.asarray(marked & (active - np.count_nonzero(marked, axis=-1, keepdims=True) >= _MIN_OTHERS))

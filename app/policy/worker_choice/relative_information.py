@@ -1,4 +1,4 @@
-"""How much a worker's answers say for their price, compared with the other answers of the job."""
+"""How much information a worker's answers give for their price, compared with the other answers of the job."""
 
 import numpy as np
 
@@ -13,8 +13,8 @@ def relative_information(optimistic: Array, expected: Array, price: Array, answe
 
         (optimistic_w / price_w) / (sum over v of n_v expected_v / sum over v of n_v price_v),    n_v = answers of v.
 
-    `expected` is the information that an answer gives about a fresh item, `optimistic` the same with the benefit of the
-    doubt. Where no answer has any information all workers are worth 1.
+    `expected` is the information that an answer gives about a fresh item, `optimistic` an optimistic estimate of it.
+    Where no answer gives any information, the result is 1 for all workers.
 
     >>> half = np.array([0.3, 0.1])
     >>> relative_information(half, half, np.array([1.0, 0.5]), np.array([10, 10])).round(6).tolist()
@@ -27,7 +27,7 @@ def relative_information(optimistic: Array, expected: Array, price: Array, answe
 
 
 def low_information_reason(information: float, answers: int) -> Reason:
-    """Why a worker with this `relative_information` after so many answers gets no new work.
+    """Why a worker with this `relative_information` after this many answers gets no new work.
 
     >>> print(low_information_reason(0.013, 57).message)
     After 57 answers, another answer of this worker gives at most 1.3 % of the job's average information per cost, \

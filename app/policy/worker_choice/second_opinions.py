@@ -1,4 +1,4 @@
-"""Whom to ask for a second opinion: workers that the job trusts less than the one it would ask."""
+"""Which workers can give a second opinion: those whom the job trusts less than the one it would ask."""
 
 import numpy as np
 
@@ -17,7 +17,7 @@ def less_trusted(best: Array, accuracy: Array) -> Mask:
     [False, True, True, False]
     """
     highest = best.max(initial=-np.inf)
-    # Some allocations give a position in a queue, which may be negative, and no value.
+    # Some allocations give a position in a queue, which may be negative, instead of a value.
     too_low = _NEGLIGIBLE * highest if highest > 0 else -np.inf
     useful = best > too_low
     return np.asarray(useful & (accuracy <= np.median(accuracy[useful]))) if useful.any() else useful

@@ -1,4 +1,4 @@
-"""One worker is as good as another: votes are counted."""
+"""Count votes, and treat all workers alike."""
 
 from typing import ClassVar, Literal
 

@@ -39,10 +39,10 @@ class Refitted:
 class WorkerModel(Policy, ABC):
     """What a worker's answer says. Skills are rows of numbers, one row per worker.
 
-    A new model writes `read`, `chances` and `learn`, and `newcomer` and `start` where it keeps anything beside the
-    votes. Two bases need less: `CountedVotes` for models that count votes has all of them, and `TrueClassModel`, for
-    models that keep the probability of each class, needs `likelihood` alone. All other methods have defaults that are
-    right for every model, if sometimes slower than what a model could do itself.
+    A new model writes `read`, `chances` and `learn`, and `newcomer` and `start` if it keeps anything besides the votes.
+    Two bases need less: `CountedVotes`, for models that count votes, has all of them, and `TrueClassModel`, for models
+    that keep the probability of each class, needs `likelihood` alone. All other methods have defaults that are right
+    for every model, but sometimes slower than what a model could do itself.
     """
 
     most_labels: ClassVar[int] = 1000  # more would take too much time or memory
@@ -116,7 +116,7 @@ class WorkerModel(Policy, ABC):
 
     @property
     def fits_skills(self) -> bool:
-        """Whether the model estimates skills in a `refit` of its own, so that refits pay as answers come in."""
+        """Whether the model has a `refit` of its own that estimates skills, so that refits are useful."""
         return type(self).refit is not WorkerModel.refit
 
     @property

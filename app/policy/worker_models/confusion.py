@@ -30,7 +30,7 @@ class Confusion(LatentTruth):
 
     kind: Literal["confusion"] = "confusion"
     most_labels: ClassVar[int] = 100  # a worker's skill is a matrix
-    shares_held: ClassVar[float] = 1.0  # equal shares would turn a common class into a habit of the workers
+    shares_held: ClassVar[float] = 1.0  # with equal shares, a common class would look like a bias of the workers
 
     def newcomer(self, classes: int) -> Array:
         right, wrong = self.prior

@@ -17,13 +17,13 @@ class OneCoin(OpinionShares):
 
         Pr(answer k) = rho theta_k + (1 - rho)(1 - theta_k) / (K - 1).
 
-    An item has shares theta ~ Dirichlet(alpha), a worker an accuracy rho ~ Beta(c, d). The worker says what a perfect
-    worker would say or, with probability 1 - rho, any of the other classes alike (K = 2: Eq. 13). After the answer k
-    the item is a mixture of Dirichlet(alpha + e_j), with weights alpha_j E[rho] for j = k and
-    alpha_j E[1 - rho] / (K - 1) for the others, and the worker one of Beta(c + 1, d) and Beta(c, d + 1). Both are
-    replaced by one distribution with the same moments. So the order of the answers matters a little; only the votes are
-    the same in any order. `belief.weights` are the parameters gained over the prior, at least 0: votes in units of a
-    perfect worker's.
+    An item has shares theta ~ Dirichlet(alpha), and a worker has an accuracy rho ~ Beta(c, d). The worker says what a
+    perfect worker would say or, with probability 1 - rho, one of the other classes, each equally likely (K = 2:
+    Eq. 13). After the answer k the item is a mixture of Dirichlet(alpha + e_j), with weights alpha_j E[rho] for j = k
+    and alpha_j E[1 - rho] / (K - 1) for the others, and the worker is a mixture of Beta(c + 1, d) and Beta(c, d + 1).
+    Each mixture is replaced by one distribution with the same moments. So the order of the answers matters a little;
+    only the votes are the same in any order. `belief.weights` are the parameters gained over the prior, at least 0:
+    votes in units of a perfect worker's vote.
 
     With a = b = 1 and a new worker's c, d = 4, 1 the item becomes Beta(15/11, 10/11), and the first answer on a fresh
     item says nothing about its worker:

@@ -1,4 +1,4 @@
-"""Which model acts: the one protocol for worker models that become another model as answers come in."""
+"""The protocol of worker models that change to another model as answers come in."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -22,7 +22,7 @@ class StageChoice:
     reason: Reason
 
     def as_json(self) -> dict[str, Any]:
-        """What is stored and shown of the choice."""
+        """The choice as it is stored and shown."""
         return {"held_out": self.held_out, "answers": self.answers, "reason": self.reason.as_json()}
 
 

@@ -32,11 +32,12 @@ class Tiers(WorkerModel):
         w = lambda_q gamma_q^(t - 1).
 
     t is the item's round: the vote is its t-th. The paper calls this reputation-dependent exponentiation. A vote keeps
-    the weight it had when it came, so the order of the answers matters to the weights where a growth is not 1, and
-    never to the votes. The state is the weighted votes per class, then the sum of the squared weights; alpha is 1 + the
-    weighted votes. A skill is the pair (lambda, gamma) of the worker's tier; a new worker belongs to the first tier.
+    the weight that it had when it was given. So the order of the answers matters to the weights where a growth is not
+    1, and never to the votes. The state is the weighted votes per class, then the sum of the squared weights; alpha is
+    1 + the weighted votes. A skill is the pair (lambda, gamma) of the worker's tier; a new worker belongs to the first
+    tier.
 
-    The third vote of a good worker, at 10 % a round:
+    A good worker gives the third vote, and the weight grows by 10 % per round:
 
     >>> model, context = Tiers(), ItemContext.plain(1)
     >>> state = State(np.array([[2.0, 0.0]]), np.array([[2.0, 0.0, 2.0]]))

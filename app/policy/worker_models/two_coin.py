@@ -23,10 +23,10 @@ class TwoCoin(OpinionShares):
 
     rho_y ~ Beta(c_y, d_y) is the accuracy where a perfect worker would say y. With m_y = c_y / (c_y + d_y) and theta
     the item's share of class 0, the answer 0 has probability theta m_0 + (1 - theta)(1 - m_1). The item is then a
-    mixture of Beta(a + 1, b) and Beta(a, b + 1) with weights a m_0 and b (1 - m_1); rho_0 is one of Beta(c_0 + 1, d_0)
-    and of itself unchanged, rho_1 one of Beta(c_1, d_1 + 1) and itself, by the probability that a perfect worker would
-    have said 0. Each is replaced by one distribution with the same moments, so the order of the answers matters a
-    little. A skill is the row (c_0, d_0, c_1, d_1); two classes only.
+    mixture of Beta(a + 1, b) and Beta(a, b + 1) with weights a m_0 and b (1 - m_1). If a perfect worker would have said
+    0, rho_0 becomes Beta(c_0 + 1, d_0), otherwise rho_1 becomes Beta(c_1, d_1 + 1): each is a mixture of that and of
+    its former distribution. Each mixture is replaced by one distribution with the same moments, so the order of the
+    answers matters a little. A skill is the row (c_0, d_0, c_1, d_1); two classes only.
 
     An answer 0 of a worker who always says 0 has no information:
 
@@ -45,7 +45,7 @@ class TwoCoin(OpinionShares):
         return np.array(self.prior * _BINARY)
 
     def dirichlets(self, skill: Array) -> Array:
-        """Row y is right with answer y: of the second pair, the wrong answers are the answers 0."""
+        """Row y is right with answer y: in the second pair, the wrong answers are the answers 0."""
         return np.asarray(skill[:, [[0, 1], [3, 2]]])
 
     def packed(self, dirichlets: Array) -> Array:

@@ -1,4 +1,4 @@
-"""Weigh votes by maximum likelihood, each by the reliability that its worker had when it came."""
+"""Weigh votes by maximum likelihood, each by the reliability that its worker had when giving it."""
 
 from typing import ClassVar, Literal
 

@@ -1,4 +1,4 @@
-"""Laws that every aggregation keeps, whatever its model; a new one joins by a line in MEMBERS."""
+"""Laws that every aggregation keeps, whatever its model; add a new one to MEMBERS."""
 
 from dataclasses import replace
 
@@ -79,7 +79,7 @@ def any_ballots(draw):
 @settings(max_examples=40, deadline=None)
 @given(ballots=any_ballots())
 def test_beliefs_are_probabilities(member, ballots):
-    """Whatever was answered: finite probabilities that sum to 1, and skills between 0 and 1."""
+    """For any answers, probabilities are finite and sum to 1, and skills lie between 0 and 1."""
     consensus = member.fit(ballots)
     assert consensus.posterior.shape == (ballots.items, ballots.classes)
     assert (consensus.posterior >= 0).all()
@@ -105,7 +105,7 @@ def test_gold_is_believed(member, ballots):
 @every_member
 @seeds
 def test_names_of_classes_do_not_matter(member, seed):
-    """Relabeling the classes permutes the posteriors and leaves the workers as they are."""
+    """Renaming the classes permutes the posteriors and does not change the workers."""
     ballots, _, _ = crowd(seed)
     renamed = np.array([2, 0, 1])
     before, after = member.fit(ballots), member.fit(replace(ballots, label=renamed[ballots.label]))
@@ -129,7 +129,7 @@ def test_names_of_items_and_workers_do_not_matter(member, seed):
 @every_member
 @seeds
 def test_order_of_answers_does_not_matter(member, seed):
-    """The same answers in another order say the same."""
+    """The same answers in another order give the same result."""
     ballots, _, _ = crowd(seed)
     order = np.random.default_rng(seed).permutation(len(ballots.item))
     shuffled = Ballots.of(ballots.item[order], ballots.worker[order], ballots.label[order])
@@ -138,7 +138,7 @@ def test_order_of_answers_does_not_matter(member, seed):
 
 @every_member
 def test_same_answers_same_result(member):
-    """No chance is involved: two fits agree to the last bit."""
+    """Nothing is random: two fits agree to the last bit."""
     ballots, _, _ = crowd(0)
     first, second = member.fit(ballots), member.fit(ballots)
     np.testing.assert_array_equal(first.posterior, second.posterior)
@@ -147,7 +147,7 @@ def test_same_answers_same_result(member):
 
 @every_member
 def test_an_item_without_answers_has_no_label(member):
-    """It gets what is believed beforehand, equal chances or the shares of the classes, and changes no other item."""
+    """It keeps its prior, uniform or the shares of the classes, and does not change any other item."""
     ballots, _, _ = crowd(1)
     alone, accompanied = member.fit(ballots), member.fit(replace(ballots, items=ballots.items + 2))
     np.testing.assert_allclose(accompanied.posterior[:-2], alone.posterior, atol=1e-6)
@@ -160,13 +160,13 @@ def test_an_item_without_answers_has_no_label(member):
 
 @every_member
 def test_a_tie_has_no_label(member):
-    """One vote against one, from workers of whom nothing else is known, is not decided by the order of the classes."""
+    """The order of the classes does not decide one vote against one by workers without other answers."""
     assert member.fit(Ballots.of(item=[0, 0], worker=[0, 1], label=[0, 1])).labels().tolist() == [-1]
 
 
 @every_member
 def test_a_unanimous_crowd_is_followed(member):
-    """Where all agree, their label wins on every item, and nobody is thought worse than a coin."""
+    """If all workers agree, their label wins on every item, and no worker's skill is below one half."""
     truth = np.array([0, 1, 2, 0, 1, 2])
     item, worker = np.divmod(np.arange(24), 4)
     consensus = member.fit(Ballots.of(item, worker, truth[item]))
@@ -176,7 +176,7 @@ def test_a_unanimous_crowd_is_followed(member):
 
 @every_member
 def test_a_reliable_crowd_is_understood(member):
-    """On a thousand items with nine fair answers each, no member is behind the majority by more than half a point."""
+    """On a thousand items with nine answers each, no member is less accurate than the majority by over half a point."""
     ballots, truth, _ = crowd(7, items=1000, workers=60, answers_per_item=9)
     assert (
         right_share(member.fit(ballots).labels(), truth) >= right_share(Majority().fit(ballots).labels(), truth) - 0.005
@@ -185,7 +185,7 @@ def test_a_reliable_crowd_is_understood(member):
 
 @pytest.mark.parametrize("member", [each for each in MEMBERS if each.kind in {"one-coin", "dawid-skene"}], ids=named)
 def test_skills_are_recovered(member):
-    """The estimated skill is that with which the crowd was made, up to chance, and better than agreement with it."""
+    """Estimated skills are close to the true skills of the simulated crowd."""
     ballots, _, skill = crowd(3, items=1500, workers=40, answers_per_item=7)
     consensus = member.fit(ballots)
     assert np.abs(consensus.skill - skill).mean() < 0.025
@@ -194,7 +194,7 @@ def test_skills_are_recovered(member):
 
 @pytest.mark.parametrize("member", [each for each in MEMBERS if each.kind != "majority"], ids=named)
 def test_gold_exposes_a_crowd_that_is_mostly_wrong(member):
-    """Three of five workers always say the opposite; gold on three quarters of the items shows it."""
+    """Three of five workers always give the wrong answer; gold on three quarters of the items shows it."""
     truth = np.random.default_rng(0).integers(2, size=80)
     item, worker = np.divmod(np.arange(400), 5)
     label = np.where(worker < 3, 1 - truth[item], truth[item])
@@ -212,7 +212,7 @@ def test_a_trusted_worker_decides_a_tie(member):
 
 @every_member
 def test_priors_count_as_answers_in_the_skill(member):
-    """A worker without answers has the skill of the prior, in Jeffreys's sense."""
+    """A worker without answers has the skill of the prior, with Jeffreys's half counts."""
     ballots = replace(crowd(0)[0], workers=14)
     prior = np.zeros((14, 2))
     prior[12:] = [[9, 1], [900, 100]]
@@ -223,18 +223,18 @@ def test_priors_count_as_answers_in_the_skill(member):
 @every_likelihood
 @seeds
 def test_the_climb_never_descends(member, seed):
-    """Each further round leaves the log-likelihood, with its priors, where it was or higher."""
+    """No further round lowers the log-likelihood, priors included."""
     ballots, _, _ = crowd(seed, worst=0.2)
     rounds = [member.model_copy(update={"max_iterations": n, "tolerance": 0.0}) for n in range(1, 25)]
     heights = np.array([each.fit(ballots).log_likelihood for each in rounds])
-    # Shares of classes keep a millionth of an item in reserve, which is not part of what one-coin climbs.
+    # The shares of classes include a pseudo-item of one millionth, which one-coin's log-likelihood does not include.
     assert np.diff(heights).min() >= -1e-5
     assert heights[-1] > heights[0]
 
 
 @every_likelihood
 def test_convergence_is_told(member):
-    """A fit that was stopped says so; one that came to rest took fewer rounds than it was allowed."""
+    """A fit that was stopped says so; one that converged took fewer rounds than the limit."""
     ballots, _, _ = crowd(4)
     stopped = member.model_copy(update={"max_iterations": 2, "tolerance": 0.0}).fit(ballots)
     rested = member.model_copy(update={"max_iterations": 5000}).fit(ballots)
@@ -245,7 +245,7 @@ def test_convergence_is_told(member):
 
 @pytest.mark.parametrize("member", MEMBERS, ids=named)
 def test_a_job_can_name_it(member):
-    """Its configuration is JSON that a job keeps, and comes back the same."""
+    """A job stores its configuration as JSON and reads back the same aggregation."""
     document = TypeAdapter(AnyAggregation).dump_json(member)
     assert TypeAdapter(AnyAggregation).validate_json(document) == member
     assert JobPolicy(labels=("a", "b"), aggregation=member.model_dump()).aggregation == member
@@ -269,19 +269,19 @@ def test_unknown_settings_are_refused():
     ],
 )
 def test_impossible_ballots_are_refused(columns, counts, message):
-    """An answer outside the counts would silently vote for another item."""
+    """An answer outside the counts would silently be a vote on another item."""
     with pytest.raises(ValueError, match=message):
         Ballots.of(*columns, **counts)
 
 
 def test_impossible_priors_are_refused():
-    """A prior for other workers than these is a mistake, not a broadcast."""
+    """A prior with another number of workers is refused, not broadcast."""
     with pytest.raises(ValueError, match="two counts"):
         OneCoinEM().fit(crowd(0)[0], worker_prior=np.ones((1, 2)))
 
 
 class FirstAnswer(Aggregation):
-    """An aggregation as somebody else would write it: one method."""
+    """An aggregation as a contributor would write it: one method."""
 
     kind: str = "first-answer"
 

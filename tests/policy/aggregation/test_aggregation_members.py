@@ -1,4 +1,4 @@
-"""Each aggregation's own arithmetic: against the loops its paper writes down, and on crowds made for its model."""
+"""The arithmetic of each aggregation, compared with the loops in its paper and on crowds made for its model."""
 
 import numpy as np
 
@@ -6,7 +6,7 @@ from app.policy.aggregation import Ballots, DawidSkene, Glad, Kos, Majority, One
 
 
 def scattered(seed: int, *, items: int, workers: int, classes: int) -> Ballots:
-    """Four workers per item, drawn by chance, who agree with the first class drawn for it more often than not."""
+    """Four random workers per item, who give the item's random class more often than not."""
     rng = np.random.default_rng(seed)
     item = np.repeat(np.arange(items), 4)
     worker = np.concatenate([rng.permutation(workers)[:4] for _ in range(items)])
@@ -16,7 +16,7 @@ def scattered(seed: int, *, items: int, workers: int, classes: int) -> Ballots:
 
 
 def test_confusions_are_recovered():
-    """Workers who always say 1, are right in four of five, and are better than that are distinguished."""
+    """A worker who always says 1, one who is right in four of five, and a better one are distinguished."""
     rng = np.random.default_rng(11)
     truth = rng.integers(2, size=2000)
     chance = np.array([[[0.0, 1.0], [0.0, 1.0]], [[0.8, 0.2], [0.2, 0.8]], [[0.95, 0.05], [0.3, 0.7]]])
@@ -29,7 +29,7 @@ def test_confusions_are_recovered():
 
 
 def test_glad_knows_that_hard_items_are_doubtful():
-    """On items where all guess, GLAD is bolder than it should be, but less bold than a model without difficulty."""
+    """On items where all guess, GLAD is overconfident, but less so than a model without difficulty."""
     rng = np.random.default_rng(2)
     truth, hard = rng.integers(2, size=600), np.arange(600) < 300
     item, worker = np.repeat(np.arange(600), 7), np.concatenate([rng.permutation(20)[:7] for _ in range(600)])
@@ -41,7 +41,7 @@ def test_glad_knows_that_hard_items_are_doubtful():
 
 
 def test_dawid_skene_is_bayes_rule_answer_by_answer():
-    """The sparse products are the loops over answers that the paper's equations write down, for two rounds."""
+    """For two rounds, the sparse products equal the loops over answers in the paper's equations."""
     ballots = scattered(8, items=12, workers=5, classes=3)
     answers = list(zip(ballots.item, ballots.worker, ballots.label, strict=True))
     posterior = np.zeros((12, 3))
@@ -63,7 +63,7 @@ def test_dawid_skene_is_bayes_rule_answer_by_answer():
 
 
 def test_kos_passes_the_messages_of_the_paper():
-    """The array arithmetic is the double loop over answers that the paper writes down."""
+    """The array arithmetic equals the double loop over answers in the paper."""
     ballots = scattered(6, items=15, workers=8, classes=2)
     edges = list(zip(ballots.item, ballots.worker, np.where(ballots.label == 0, 1, -1), strict=True))
     reliability = dict.fromkeys([(i, j) for i, j, _ in edges], 1.0)
@@ -81,6 +81,6 @@ def test_kos_passes_the_messages_of_the_paper():
 
 
 def test_kos_on_a_tree_is_the_majority():
-    """Where nobody answered twice no message says anything of anybody, so all votes weigh the same."""
+    """If every worker has one answer, no message says anything about a worker, so all votes weigh the same."""
     ballots = Ballots.of(item=[0, 0, 0, 1], worker=[0, 1, 2, 3], label=[0, 0, 1, 1])
     np.testing.assert_allclose(Kos().fit(ballots).posterior, Majority().fit(ballots).posterior)

@@ -19,7 +19,7 @@ SLOW_ONE_COIN = {"millionaire"}
 SLOW_GLAD = {"millionaire", "adult2", "d_possent", "rte", "temp"}
 
 every_set = pytest.mark.parametrize("name", NAMES)
-# What crowd-kit and its dependencies warn of is theirs to mend.
+# Warnings of crowd-kit and its dependencies are not ours to fix.
 theirs = pytest.mark.filterwarnings("ignore")
 
 
@@ -42,21 +42,21 @@ theirs = pytest.mark.filterwarnings("ignore")
     ids=lambda value: getattr(value, "kind", value),
 )
 def test_known_figures(name, member, figure):
-    """Figures found independently of this code, ties one half: to within 0.15 points, an item of RTE."""
+    """Accuracies computed independently of this code, ties one half: equal within 0.15 points, one item of RTE."""
     ballots, truth = recorded(name)
     assert accuracy(member.fit(ballots).posterior, truth) == pytest.approx(figure, abs=0.0015)
 
 
 @pytest.mark.parametrize("member", [DawidSkene(), OneCoinEM(), Glad()], ids=lambda member: member.kind)
 def test_models_of_workers_beat_the_majority_on_rte(member):
-    """Knowing who is good is worth at least two points there."""
+    """Estimating skills gains at least two points of accuracy on RTE."""
     ballots, truth = recorded("rte")
     majority = accuracy(Majority().fit(ballots).posterior, truth)
     assert accuracy(member.fit(ballots).posterior, truth) > majority + 0.02
 
 
 def test_kos_collapses_on_rte():
-    """A few busy workers who mostly say yes carry the messages away: documented, not hidden."""
+    """A few busy workers who mostly say yes dominate the messages, as the docstring of `Kos` says."""
     ballots, truth = recorded("rte")
     assert accuracy(Kos().fit(ballots).posterior, truth) == pytest.approx(0.5, abs=0.02)
 
@@ -81,7 +81,7 @@ def their_posterior(model, ballots: Ballots) -> np.ndarray:
 @theirs
 @every_set
 def test_majority_is_crowdkits(crowdkit, name):
-    """The same shares of the votes. (crowd-kit breaks ties, so its labels may differ on those.)"""
+    """Both give the same shares of the votes. (crowd-kit breaks ties, so labels may differ on ties.)"""
     ballots, _ = recorded(name)
     expected = their_posterior(crowdkit.MajorityVote(), ballots)
     np.testing.assert_allclose(Majority().fit(ballots).posterior, expected, atol=1e-12)
@@ -90,14 +90,15 @@ def test_majority_is_crowdkits(crowdkit, name):
 @theirs
 @every_set
 def test_dawid_skene_is_crowdkits(crowdkit, name):
-    """After the same number of rounds, and with crowd-kit's floor of 1e-10 under each count, the same posteriors.
+    """After the same number of rounds, and with crowd-kit's floor of 1e-10 for each count, posteriors are the same.
 
-    Not to the last digit: of a worker who met no item of a class, crowd-kit believes equal chances of the answers that
-    the worker has given, and we of all answers. Without the floor the two drift apart on adult2, by 5 items of 333.
+    They differ in the last digits: for a worker without an item of some class, crowd-kit assumes equal chances of the
+    answers that the worker has given, and we assume equal chances of all answers. Without the floor the two differ on 5
+    of 333 items of adult2.
     """
     ballots, truth = recorded(name)
     ours = DawidSkene(smoothing=1e-10, max_iterations=10, tolerance=0).fit(ballots).posterior
-    # crowd-kit stops on a quantity that may fall while the likelihood rises, so it is told not to stop.
+    # crowd-kit stops on a quantity that may fall while the likelihood rises, so early stopping is switched off.
     expected = their_posterior(crowdkit.DawidSkene(n_iter=10, tol=-np.inf), ballots)
     assert abs(accuracy(ours, truth) - accuracy(expected, truth)) <= HALF_A_POINT
     assert np.abs(ours - expected).mean() < 1e-3
@@ -107,7 +108,7 @@ def test_dawid_skene_is_crowdkits(crowdkit, name):
 @theirs
 @every_set
 def test_one_coin_is_crowdkits(crowdkit, name):
-    """With estimated shares of the classes and next to no pseudo-answers it is the same model."""
+    """With estimated class shares and nearly no pseudo-answers it is the same model."""
     if name in SLOW_ONE_COIN and not patient:
         pytest.skip(f"crowd-kit takes over 10 s for {name}; set SUFFICE_SLOW_TESTS=1 to wait")
     ballots, truth = recorded(name)
@@ -121,7 +122,7 @@ def test_one_coin_is_crowdkits(crowdkit, name):
 @theirs
 @every_set
 def test_glad_is_crowdkits(crowdkit, name):
-    """Another way up the same hill: posteriors differ a little, accuracies by half a point at most."""
+    """Another optimiser of the same likelihood: posteriors differ a little, accuracies by at most half a point."""
     if name in SLOW_GLAD and not patient:
         pytest.skip(f"crowd-kit takes 10 s to many minutes for {name}; set SUFFICE_SLOW_TESTS=1 to wait")
     ballots, truth = recorded(name)
@@ -134,7 +135,7 @@ def test_glad_is_crowdkits(crowdkit, name):
 @theirs
 @pytest.mark.parametrize("name", BINARY)
 def test_kos_is_crowdkits(crowdkit, name):
-    """From random first messages crowd-kit comes to the same labels, also where they are useless."""
+    """crowd-kit starts from random messages and finds the same labels, even where they are useless."""
     ballots, truth = recorded(name)
     expected = crowdkit.KOS(n_iter=40, random_state=0).fit_predict(table(ballots)).reindex(range(ballots.items))
     ours = Kos().fit(ballots)

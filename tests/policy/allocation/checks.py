@@ -1,4 +1,4 @@
-"""Checks that every allocation must pass, also those of the documentation."""
+"""Checks that every allocation must pass, including those in the documentation."""
 
 from dataclasses import replace
 
@@ -16,7 +16,7 @@ _ITEMS = 400
 
 
 def check_uses(allocation: Allocation) -> None:
-    """The allocation depends on nothing that `uses` does not name; items of equal votes differ in all the rest."""
+    """The allocation depends only on what `uses` names; items with equal votes differ in everything else here."""
     rng = np.random.default_rng(3)
     context = ItemContext(
         cost=rng.choice([0.5, 1.0, 3.0], _ITEMS),
@@ -34,7 +34,7 @@ def check_uses(allocation: Allocation) -> None:
 
 
 def _check_one_by_one(allocation: Allocation, lookahead: Lookahead, job: JobContext) -> None:
-    """Every item has among the others the priority that it has alone."""
+    """Every item has the same priority alone and together with the others."""
     together = priority_of(allocation, lookahead, job)
     for row in range(0, _ITEMS, 7):
         state = State(lookahead.state.votes[[row]], lookahead.state.model_state[[row]])
@@ -43,7 +43,7 @@ def _check_one_by_one(allocation: Allocation, lookahead: Lookahead, job: JobCont
 
 
 def _check_changes(allocation: Allocation, lookahead: Lookahead, job: JobContext) -> None:
-    """Where something changes that is not used, the value stays, and so does the priority of everything but cost."""
+    """A change of something unused changes no value, and no priority unless it is the cost."""
     context, state = lookahead.context, lookahead.state
     changed = {
         Uses.OPEN_ASSIGNMENTS: replace(context, open_assignments=context.open_assignments + 2),

@@ -1,4 +1,4 @@
-"""Laws that every allocation keeps with every worker model; a new one joins by a line in ALLOCATIONS."""
+"""Laws that every allocation keeps with every worker model; add a new one to ALLOCATIONS."""
 
 from typing import ClassVar, Literal, get_args
 
@@ -46,21 +46,21 @@ ALLOCATIONS = [
     Dispatch(),
     CrowdBudget(),
 ]
-# Requallo looks at the two strongest classes only: with level votes an earlier class wins.
+# Requallo looks at the two strongest classes only: with tied votes an earlier class wins.
 INDIFFERENT_TO_NAMES = [allocation for allocation in ALLOCATIONS if not isinstance(allocation, Requallo)]
 PER_COST = [allocation for allocation in INDIFFERENT_TO_NAMES if allocation.per_cost]
-# What a worker tells is worth more the better the worker is; these do not look at the worker at all.
+# An answer of a better worker is worth more; these allocations do not look at the worker at all.
 LOOKING_AT_WORKERS = [allocation for allocation in PER_COST if not isinstance(allocation, LabelUncertainty)]
 MODELS = [Anonymous(), Tiers(), SpamFilter(), Weighted(), OneCoin(), TwoCoin(), Confusion(), Auto()]
 
 
 def name(member):
-    """What the case is called: kind and parameters."""
+    """The name of the test case: kind and parameters."""
     return member.model_dump_json(exclude_defaults=True) + member.kind
 
 
 def crowd(model, classes=2, items=30, seed=4, order=None):
-    """Items after a few answers of newcomers, all by chance; order renames the classes."""
+    """Items after a few random answers of newcomers; `order` renames the classes."""
     rng, context = np.random.default_rng(seed), ItemContext.plain(items, seed)
     order = np.arange(classes) if order is None else order
     state = model.start(context, classes)
@@ -102,7 +102,7 @@ def test_one_item_has_the_priority_it_has_among_many(allocation, model):
 @pytest.mark.parametrize("model", MODELS, ids=name)
 @pytest.mark.parametrize("allocation", INDIFFERENT_TO_NAMES, ids=name)
 def test_relabeling_classes_changes_no_priority(allocation, model):
-    """What a label is worth does not hang on what the classes are called."""
+    """The value of a label does not depend on the names of the classes."""
     classes = 2 if isinstance(model, TwoCoin) else 3
     order = np.arange(classes)[::-1]
     here, there = (priority_of(allocation, crowd(model, classes, order=way), JOB) for way in (None, order))
@@ -111,7 +111,7 @@ def test_relabeling_classes_changes_no_priority(allocation, model):
 
 @pytest.mark.parametrize("allocation", PER_COST, ids=name)
 def test_twice_the_cost_is_half_the_priority(allocation):
-    """Priorities are per cost, but for the luck that decides between equals."""
+    """Priorities are per cost, except for the random number that breaks ties."""
     lookahead = crowd(Anonymous())
     context = lookahead.context
     dearer = ItemContext(context.cost * 2, context.open_assignments, context.number, None, context.seed)
@@ -122,7 +122,7 @@ def test_twice_the_cost_is_half_the_priority(allocation):
 @pytest.mark.parametrize("model", [OneCoin(), Confusion()], ids=name)
 @pytest.mark.parametrize("allocation", LOOKING_AT_WORKERS, ids=name)
 def test_a_better_worker_is_worth_more(allocation, model):
-    """On a fresh item: nine right of ten, then six, then five, who is worth nothing."""
+    """On a fresh item, workers with nine, six and five right answers of ten have falling value; the last has none."""
     context = ItemContext.plain(3)
     skill = np.stack([type(model)(prior=pair).newcomer(2) for pair in ((9, 1), (6, 4), (5, 5))])
     value = allocation.value(Lookahead.of(model, model.start(context, 2), context, skill), JOB)
@@ -137,7 +137,7 @@ def test_it_uses_no_more_than_it_says(allocation):
 
 
 class LooksAtCost(Allocation):
-    """Its value depends on the cost, and it does not say so."""
+    """Its value depends on the cost, but its `uses` does not name the cost."""
 
     kind: Literal["looks-at-cost"] = "looks-at-cost"
     uses: ClassVar[Uses] = Uses.NOTHING
@@ -174,19 +174,19 @@ def test_an_allocation_that_uses_more_than_it_says_is_found_out(liar):
 
 @pytest.mark.parametrize("liar", [LooksAtCost, LooksAtOpenAssignments, LooksAtNumber, LooksAtWorker, LooksAtBudget])
 def test_forgetting_to_say_what_is_used_costs_time_only(liar, monkeypatch):
-    """The default is that everything is used: then every item is valued by itself."""
+    """By default everything counts as used, and every item is valued by itself."""
     monkeypatch.setattr(liar, "uses", Allocation.uses)
     check_uses(liar())
 
 
 def test_every_kind_keeps_this_contract():
-    """A member of the union that is missing above would go untested."""
+    """ALLOCATIONS has every member of the union; a missing one would be untested."""
     assert {type(allocation) for allocation in ALLOCATIONS} == set(get_args(get_args(AnyAllocation)[0]))
 
 
 @pytest.mark.parametrize("allocation", ALLOCATIONS, ids=name)
 def test_configuration_survives_json(allocation):
-    """Every allocation is its own schema, told apart by its kind."""
+    """Every allocation is read back from its JSON, selected by its kind."""
     union = TypeAdapter(AnyAllocation)
     assert union.validate_json(union.dump_json(allocation)) == allocation
 
@@ -201,13 +201,13 @@ def test_configuration_survives_json(allocation):
     ],
 )
 def test_nonsense_is_refused(configuration):
-    """Bounds stand in the schema."""
+    """The schema has bounds for every parameter."""
     with pytest.raises(ValidationError):
         TypeAdapter(AnyAllocation).validate_python(configuration)
 
 
 class Contrary(Allocation):
-    """Made up here: ask where most answers are already."""
+    """An allocation for this test: ask where most answers are already."""
 
     kind: Literal["contrary"] = "contrary"
 
@@ -216,7 +216,7 @@ class Contrary(Allocation):
 
 
 def test_a_new_allocation_is_one_class():
-    """Nothing but the class above: the engine judges, orders and explains by it."""
+    """With only the class above, the engine judges, orders and explains."""
     policy = JobPolicy(labels=("yes", "no"), worker_model=Anonymous()).model_copy(update={"allocation": Contrary()})
     engine, context = Engine(policy), ItemContext.plain(3)
     judgement = engine.judge(State(np.array([[1.0, 0.0], [2.0, 2.0], [0.0, 0.0]]), np.empty((3, 0))), context)
@@ -226,5 +226,5 @@ def test_a_new_allocation_is_one_class():
 
 @pytest.mark.parametrize("model", MODELS, ids=name)
 def test_a_new_allocation_works_with_every_worker_model(model):
-    """It sees a belief, whoever made it."""
+    """An allocation sees only a belief, whichever model made it."""
     assert priority_of(Contrary(), crowd(model), JOB).tolist() == [4.0] * 30

@@ -1,4 +1,4 @@
-"""Every allocation under every requirement, and what those that look beyond votes are for."""
+"""Every allocation under every requirement, and the allocations that use more than votes."""
 
 from decimal import Decimal
 
@@ -80,7 +80,7 @@ ROWS = st.integers(2, 3).flatmap(
     budget=st.sampled_from([None, 0.0, 3.5, 1e6]),
 )
 def test_priorities_are_finite_and_those_of_single_items(allocation, rows, seed, requirement, budget):
-    """The same items give the same numbers, together, again, or one by one."""
+    """The same items give the same numbers: together, one by one, and when computed again."""
     many = len(rows)
     context = ItemContext(1 + np.arange(many) % 3 / 2, np.arange(many) % 2 * 1.0, np.arange(many) + 4, None, seed)
     job = JobContext(requirement, budget, 7.0)
@@ -95,14 +95,14 @@ def test_priorities_are_finite_and_those_of_single_items(allocation, rows, seed,
 
 
 def test_round_robin_counts_what_is_out():
-    """An answer that is out counts like one that is in."""
+    """An answer under way counts like one that has arrived."""
     context = ItemContext(np.array([1.0, 9.0, 1.0]), np.array([0.0, 0.0, 2.0]), np.arange(3))
     priority = priority_of(RoundRobin(), prospect_of([[1, 0], [1, 0], [0, 0]], context), JobContext(Ratio()))
     assert priority.tolist() == [-1, -1, -2]
 
 
 def test_random_is_exponential_whatever_the_cost():
-    """Dear and cheap items come alike often; each answer puts an item off by a gap that is drawn apart."""
+    """Expensive and cheap items are asked equally often; each answer delays an item by a gap of its own random draw."""
     items = 20_000
     costs = np.where(np.arange(items) % 2 == 0, 1.0, 100.0)
     context = ItemContext(costs, np.zeros(items), np.arange(items), None, 5)
@@ -117,7 +117,7 @@ def test_random_is_exponential_whatever_the_cost():
 
 
 def test_random_asks_about_any_item_at_every_question():
-    """Answers per item are multinomial: chi-squared over the items, as in Poisson counts the variance is the mean."""
+    """Answers per item are multinomial: a chi-squared test over the items."""
     items, questions = 400, 4000
     context, votes, order = ItemContext.plain(items, 3), np.zeros((items, 2)), []
     for _ in range(questions):
@@ -126,12 +126,12 @@ def test_random_asks_about_any_item_at_every_question():
     counts = votes.sum(axis=1)
     assert chisquare(counts).pvalue > 0.001
     assert counts.var() == pytest.approx(counts.mean(), rel=0.25)
-    again = np.mean(np.array(order[1:]) == np.array(order[:-1]))  # at once about the same item
+    again = np.mean(np.array(order[1:]) == np.array(order[:-1]))  # the same item twice in a row
     assert again < 4 / items
 
 
 def test_dispatch_expects_what_the_strategy_expects():
-    """Expected further answers minus those that are out, and more where the votes are tied."""
+    """The value is the expected further answers minus those under way, and is higher where the votes are tied."""
     context = ItemContext(np.ones(3), np.array([0.0, 0.0, 2.0]), np.arange(3))
     profit = Profit(value=100, loss=100)
     priority = priority_of(Dispatch(), prospect_of([[0, 0], [2, 0], [0, 0]], context), JobContext(profit))
@@ -141,7 +141,7 @@ def test_dispatch_expects_what_the_strategy_expects():
 
 
 def test_dispatch_falls_back_to_the_shortfall():
-    """Requirements that expect nothing in particular say how many answers could do."""
+    """Requirements without an expectation of their own use the fewest answers that could satisfy them."""
     priority = priority_of(Dispatch(), prospect_of([[0, 0], [2, 0]]), JobContext(Ratio(min_ratio=4)))
     assert priority.tolist() == [3, 1]
 
@@ -152,7 +152,7 @@ def test_dispatch_falls_back_to_the_shortfall():
     budget=st.decimals("0", "40", places=2),
 )
 def test_crowdbudget_asks_what_its_quotas_say(costs, budget):
-    """Asking for the highest positive priority that can be paid ends at exactly the quotas worked out in advance."""
+    """Asking for the highest positive affordable priority ends at exactly the quotas computed in advance."""
     answers = np.zeros((len(costs), 2))
     context = ItemContext(np.array(costs, dtype=float), np.zeros(len(costs)), np.arange(1, len(costs) + 1))
     job = JobContext(Ratio(), float(budget), float(sum(1 / float(cost) for cost in costs)))
@@ -168,7 +168,7 @@ def test_crowdbudget_asks_what_its_quotas_say(costs, budget):
 
 
 def test_crowdbudget_without_a_budget_takes_turns():
-    """Nothing to split: fewest answers first."""
+    """Without a budget, items with the fewest answers come first."""
     votes = [[1, 2], [0, 1]]
     unlimited = priority_of(CrowdBudget(), prospect_of(votes), JobContext(Ratio()))
     assert unlimited.tolist() == priority_of(RoundRobin(), prospect_of(votes), JobContext(Ratio())).tolist()

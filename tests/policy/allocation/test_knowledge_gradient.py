@@ -1,4 +1,4 @@
-"""The knowledge-gradient family against exact dynamic programming, and what the paper proves of it."""
+"""The knowledge-gradient family, compared with exact dynamic programming and with what the paper proves."""
 
 from functools import cache
 
@@ -31,13 +31,13 @@ WHOLE = st.integers(0, 60)
 
 
 def anonymous(votes):
-    """Items with these votes and workers who are all alike."""
+    """Items with these votes of anonymous workers."""
     counted = np.atleast_2d(np.array(votes, dtype=float))
     return Lookahead.of(Anonymous(), State(counted, np.empty((len(counted), 0))), ItemContext.plain(len(counted)))
 
 
 def values(allocation, votes):
-    """What the allocation thinks one more label is worth."""
+    """The allocation's value of one more label."""
     return allocation.value(anonymous(votes), JOB)
 
 
@@ -60,7 +60,7 @@ def outcomes(state, i):
 
 @cache
 def optimal(state, budget):
-    """The value of the best policy with so many answers left (Chen et al., Eq. 6)."""
+    """The value of the best policy with `budget` answers left (Chen et al., Eq. 6)."""
     if not budget:
         return accuracy(state)
     return max(expected(state, i, lambda after: optimal(after, budget - 1)) for i in range(len(state)))
@@ -78,7 +78,7 @@ def choices(allocation, state):
 
 
 def achieved(allocation, state, budget):
-    """The value of following the allocation, ties drawn evenly."""
+    """The value of following the allocation, with ties broken evenly at random."""
     if not budget:
         return accuracy(state)
     best = choices(allocation, state)
@@ -98,13 +98,13 @@ def test_optimistic_value_is_close_to_the_optimum(start, budget):
 
 @pytest.mark.parametrize("start", STARTS)
 def test_one_answer_left_is_spent_optimally(start):
-    """With one answer left both gradients are optimal here: the level items come first."""
+    """With one answer left both gradients are optimal here: tied items come first."""
     for allocation in (KnowledgeGradient(), OptimisticKnowledgeGradient()):
         assert achieved(allocation, start, 1) == pytest.approx(optimal(start, 1))
 
 
 def test_a_single_item_leaves_no_choice():
-    """The expected accuracy of a martingale: with one item every policy is optimal, and answers never hurt."""
+    """The posterior is a martingale: with one item every policy is optimal, and more answers never hurt."""
     for budget in range(5):
         got = achieved(OptimisticKnowledgeGradient(), ((1, 1),), budget)
         assert got == pytest.approx(optimal(((1, 1),), budget))
@@ -112,7 +112,7 @@ def test_a_single_item_leaves_no_choice():
 
 
 def test_looking_one_step_ahead_falls_behind():
-    """At (2, 2) and (3, 1) with three answers the knowledge gradient loses 1/32, and the optimistic one nothing."""
+    """At (2, 2) and (3, 1) with three answers the knowledge gradient loses 1/32, and the optimistic one loses 0."""
     start = ((2, 2), (3, 1))
     assert optimal(start, 3) - achieved(KnowledgeGradient(), start, 3) == pytest.approx(1 / 32)
     assert optimal(start, 3) == pytest.approx(achieved(OptimisticKnowledgeGradient(), start, 3))
@@ -129,7 +129,7 @@ def test_the_gradient_vanishes_unless_votes_are_level(a, b):
 
 
 def asked(allocation, answers, items=3, truth=0.8, seed=3):
-    """How often each item is asked by an engine with this allocation, ties by its own rule."""
+    """How often an engine with this allocation asks about each item, with the allocation's own rule for ties."""
     policy = JobPolicy(
         labels=("yes", "no"),
         allocation=allocation,
@@ -154,13 +154,13 @@ def asked(allocation, answers, items=3, truth=0.8, seed=3):
 
 
 def test_deterministic_gradient_asks_the_first_item_for_ever():
-    """After one answer each, all others go to the first item while it is not level (Proposition 3.1)."""
+    """After one answer each, all others go to the first item while it is not tied (Proposition 3.1)."""
     count = asked(KnowledgeGradient(ties="first"), 60)
     assert count.tolist() == [58, 1, 1]
 
 
 def test_random_ties_spread_the_answers():
-    """Drawn evenly, 150 answers on three items leave none far from 50."""
+    """With even draws, 150 answers on three items give each about 50."""
     count = asked(KnowledgeGradient(ties="random"), 150)
     assert count.sum() == 150
     assert count.min() >= 30
@@ -182,7 +182,7 @@ def test_random_ties_have_no_memory():
 
 @pytest.mark.parametrize("allocation", [OptimisticKnowledgeGradient(), Information()], ids=lambda a: a.kind)
 def test_consistent_allocations_ask_every_item_again_and_again(allocation):
-    """No item is left behind for ever (Theorem 3.2), even among easy ones."""
+    """Every item keeps getting answers (Theorem 3.2), even a hard one among easy ones."""
     few, many = asked(allocation, 60), asked(allocation, 240)
     assert few.min() >= 5
     assert (many > few).all()
@@ -191,7 +191,7 @@ def test_consistent_allocations_ask_every_item_again_and_again(allocation):
 @settings(deadline=None)
 @given(a=WHOLE, b=WHOLE)
 def test_two_classes_make_value_at_risk_optimistic_up_to_one_half(a, b):
-    """The luckier answer is the likelier, so every alpha up to 1/2 counts it alone; alpha = 1 is the expectation."""
+    """The more favourable answer is more likely, so every alpha up to 1/2 counts it alone; 1 is the expectation."""
     hope = values(OptimisticKnowledgeGradient(), [a, b])[0]
     for alpha in (0.01, 0.3, 0.5):
         assert values(CvarKnowledgeGradient(alpha=alpha), [a, b])[0] == pytest.approx(hope, abs=1e-12)
@@ -202,7 +202,7 @@ def test_two_classes_make_value_at_risk_optimistic_up_to_one_half(a, b):
 @settings(deadline=None)
 @given(votes=st.lists(st.integers(0, 6), min_size=3, max_size=4))
 def test_value_at_risk_falls_from_hope_to_expectation(votes):
-    """The larger the share of answers that counts, the less lucky they are."""
+    """A larger alpha never gives a larger value: less favourable answers count too."""
     at = [values(CvarKnowledgeGradient(alpha=alpha), votes)[0] for alpha in (1e-9, 0.2, 0.5, 0.8, 1.0)]
     assert (np.diff(at) <= 1e-12).all()
     assert at[0] == pytest.approx(values(OptimisticKnowledgeGradient(), votes)[0], abs=1e-9)
@@ -212,7 +212,7 @@ def test_value_at_risk_falls_from_hope_to_expectation(votes):
 @settings(deadline=None)
 @given(a=WHOLE, b=WHOLE)
 def test_label_uncertainty_is_the_tail_of_the_beta(a, b):
-    """What lies beyond 1/2 on the wrong side."""
+    """The value is the mass of the Beta on the other side of 1/2."""
     tail = special.betainc(max(a, b) + 1, min(a, b) + 1, 0.5)
     assert values(LabelUncertainty(), [a, b])[0] == pytest.approx(tail, abs=1e-12)
 
@@ -220,7 +220,7 @@ def test_label_uncertainty_is_the_tail_of_the_beta(a, b):
 @settings(deadline=None)
 @given(votes=st.lists(st.integers(0, 6), min_size=2, max_size=4), order=st.sampled_from([1.0, 2.0, 3.0, 50.0]))
 def test_information_is_what_uncertainty_loses_on_average(votes, order):
-    """Exact Bayes: H(now) minus the mean of H(after), summed answer by answer."""
+    """With exact Bayes the value is H(now) minus the mean of H(after), summed answer by answer."""
     lookahead, information = anonymous(votes), Information(order=order)
     after = sum(
         lookahead.chances[:, k] * _uncertainty(lookahead.after_all(k).now.posterior, order) for k in range(len(votes))
@@ -244,7 +244,7 @@ def simulated_accuracy(allocation, labels_per_item, runs=400, items=50):
 
 
 def test_information_is_as_good_as_optimistic_and_better_than_shannon():
-    """At two labels per item Shannon's information confirms what is known; the default order settles ties first."""
+    """At two labels per item Shannon's information confirms known labels; the default order resolves ties first."""
     hope, ours, shannon = (
         simulated_accuracy(allocation, 2)
         for allocation in (OptimisticKnowledgeGradient(), Information(), Information(order=1))
@@ -266,7 +266,7 @@ def test_information_of_a_high_order_is_the_knowledge_gradient():
     wrong=st.floats(0.2, 20),
 )
 def test_information_is_never_negative(model_state, right, wrong):
-    """Also where the posterior is matched and no martingale; and a worker who only guesses tells nothing."""
+    """Moment matching, which is no martingale, is included; an answer of a guesser has no information."""
     state = State(np.zeros((1, 3)), np.array([model_state]))
     skill = np.array([[right, wrong]])
     value = Information().value(Lookahead.of(OneCoin(), state, ItemContext.plain(1), skill), JOB)[0]
@@ -276,7 +276,7 @@ def test_information_is_never_negative(model_state, right, wrong):
 
 
 def test_a_thousand_labels_are_a_handful_of_outcomes():
-    """Labels nobody has named stand for each other, and give what looking at each alone would give."""
+    """Labels without votes are computed once, with the same result as computing each of them."""
     votes = np.zeros((1, 12))
     votes[0, [2, 5]] = 3, 1
     lookahead = anonymous(votes)
@@ -287,7 +287,7 @@ def test_a_thousand_labels_are_a_handful_of_outcomes():
 
 
 def test_named_priors_keep_labels_apart():
-    """Labels nobody has named but of which the item's prior says different things do differ."""
+    """Labels without votes that have different priors are computed separately."""
     prior = np.array([[0.5, 0.2, 0.2, 0.1]])
     context = ItemContext(np.ones(1), np.zeros(1), np.arange(1), prior)
     lookahead = Lookahead.of(Anonymous(), Anonymous().start(context, 4), context)

@@ -20,13 +20,13 @@ NEEDED = [
 
 
 def prospect_of(counts) -> Lookahead:
-    """Items whose counts are these once every class has its pseudo-vote."""
+    """Items with these counts, pseudo-votes included."""
     votes = np.atleast_2d(np.asarray(counts, dtype=float)) - 1
     return Lookahead.of(Anonymous(), State(votes, np.empty((len(votes), 0))), ItemContext.plain(len(votes)))
 
 
 def printed(a: int, b: int, r: dict[int, int]) -> tuple[float, float]:
-    """P(+1) of Eq. 2 and V of Eq. 1, letter by letter."""
+    """P(+1) of Eq. 2 and V of Eq. 1, exactly as printed."""
     n = a + b
     p = 0.5 if a == b else a / n + b / r[b] if a > b else a / n - a / r[a]
     return p, p * n / r[b] + (1 - p) * n / r[a]
@@ -50,7 +50,7 @@ def test_completeness_as_printed(requirement, r):
 
 @pytest.mark.parametrize(("requirement", "r"), NEEDED, ids=str)
 def test_weaker_classes_play_no_part(requirement, r):
-    """With more classes, the two strongest decide, wherever they stand."""
+    """With more classes, the two strongest decide, whatever their positions."""
     pairs = open_items(r)
     alone = expected_completeness(prospect_of(pairs), requirement)
     among_others = [(1, a, 1, b) for a, b in pairs]
@@ -59,7 +59,7 @@ def test_weaker_classes_play_no_part(requirement, r):
 
 @pytest.mark.parametrize(("requirement", "r"), NEEDED, ids=str)
 def test_rewards_as_printed(requirement, r):
-    """The better of two outcomes over now; or, expected, their mean under P (Eq. 7)."""
+    """The gain of the better of two outcomes, or of their mean under P (Eq. 7)."""
     pairs = [(a, b) for a, b in open_items(r) if a < 5 and b < 5 and a + b < min(r[a], r[b])]
     best, mean = [], []
     for a, b in pairs:
@@ -73,7 +73,7 @@ def test_rewards_as_printed(requirement, r):
 
 
 def test_ratio_4_and_significance_02_choose_alike_at_first():
-    """With fewer than three labels the two requirements rank items alike, as the paper observes (section 4.2)."""
+    """With fewer than three labels both requirements rank items in the same order, as in the paper (section 4.2)."""
     fresh = prospect_of([(a, b) for a in range(1, 4) for b in range(1, 4) if a + b < 5])
     ranks = [
         np.argsort(-priority_of(Requallo(), fresh, JobContext(requirement)), kind="stable").tolist()

@@ -35,7 +35,7 @@ def test_computed_once_per_object():
 
 
 def test_it_is_no_field():
-    """Equality, hashes and JSON of a model stay what they were before the property was read."""
+    """Reading the property changes neither equality nor hash nor JSON of a model."""
     read, unread = FrozenModel(numbers=(1, 2)), FrozenModel(numbers=(1, 2))
     assert read.total == [3]
     assert read.model_dump_json() == unread.model_dump_json() == '{"numbers":[1,2]}'
@@ -44,7 +44,7 @@ def test_it_is_no_field():
 
 
 def test_one_object_does_not_wait_for_another():
-    """While a slow object computes its property in one thread, another object's property is answered."""
+    """While one thread computes a slow object's property, another thread can read another object's property."""
     begun, go_on = threading.Event(), threading.Event()
 
     class Slow:

@@ -1,4 +1,4 @@
-"""The chance of being the largest share, against sampling, closed forms and symmetry."""
+"""The probability to be the largest share, compared with sampling, closed forms and symmetry."""
 
 import numpy as np
 import pytest
@@ -25,7 +25,7 @@ ALPHA = arrays(np.float64, st.tuples(st.just(1), st.integers(3, 6)), elements=st
     ],
 )
 def test_agrees_with_sampling(alpha):
-    """400,000 samples put every chance within five standard errors."""
+    """Every probability is within five standard errors of the share in 400,000 samples."""
     samples = np.random.default_rng(5).standard_gamma(alpha, size=(400_000, len(alpha)))
     share = np.bincount(samples.argmax(axis=1), minlength=len(alpha)) / len(samples)
     chance = chance_of_being_largest(np.array([alpha]))[0]
@@ -36,7 +36,7 @@ def test_agrees_with_sampling(alpha):
 @settings(deadline=None)
 @given(a=st.floats(0.05, 5000), b=st.floats(0.05, 5000))
 def test_quadrature_agrees_with_the_incomplete_beta(a, b):
-    """Two classes have a closed form, and the quadrature for many classes finds it too."""
+    """For two classes the quadrature for many classes agrees with the closed form."""
     assert _by_quadrature(np.array([[a, b]]))[0, 0] == pytest.approx(special.betainc(b, a, 0.5), abs=1e-11)
 
 
@@ -53,13 +53,13 @@ def test_chances_sum_to_one_and_follow_the_parameters(alpha):
 @settings(deadline=None)
 @given(ALPHA)
 def test_an_impossible_class_changes_nothing(alpha):
-    """A further class with next to no share leaves the others' chances as they are."""
+    """One more class with nearly no share does not change the probabilities of the others."""
     wider = np.concatenate([alpha + 1, [[1e-9]]], axis=1)
     assert chance_of_being_largest(wider)[0, :-1] == pytest.approx(chance_of_being_largest(alpha + 1)[0], abs=1e-6)
 
 
 def test_rows_do_not_mind_their_company():
-    """A row has the same chances alone as among thousands with other parameters."""
+    """A row has the same result alone as among thousands of rows with other parameters."""
     alpha = np.random.default_rng(3).uniform(0.1, 30, size=(5000, 4))
     alone = np.concatenate([chance_of_being_largest(row[None]) for row in alpha[:20]])
     assert chance_of_being_largest(alpha)[:20] == pytest.approx(alone, abs=1e-11)
@@ -68,7 +68,7 @@ def test_rows_do_not_mind_their_company():
 @settings(deadline=None)
 @given(ALPHA, st.randoms(use_true_random=False))
 def test_names_of_classes_change_nothing(alpha, luck):
-    """The chances follow their classes into any order, and classes of the same parameter have the same chance."""
+    """Reordering the classes reorders the results; classes with equal parameters have equal results."""
     doubled = np.concatenate([alpha, alpha[:, :2]], axis=1)
     order = luck.sample(range(doubled.shape[1]), doubled.shape[1])
     chance = chance_of_being_largest(np.concatenate([doubled, doubled[:, order]]))
@@ -77,5 +77,5 @@ def test_names_of_classes_change_nothing(alpha, luck):
 
 
 def test_no_items_have_no_chances():
-    """Empty in, empty out."""
+    """An empty array gives an empty array."""
     assert chance_of_being_largest(np.empty((0, 3))).shape == (0, 3)

@@ -1,4 +1,4 @@
-"""The curve of accuracy and cost, against every strategy there is, every sequence of answers, and simulated crowds."""
+"""The curve of accuracy and cost, compared with all strategies, all sequences of answers, and simulated crowds."""
 
 from functools import cache
 from itertools import pairwise, product
@@ -19,7 +19,7 @@ ITEMS = 60_000  # of a simulated crowd
 
 @cache
 def chance_of(a, b, right, wrong):
-    """Of one sequence with so many right and wrong answers, by integrating over how often workers are right."""
+    """The probability of one sequence of right and wrong answers, by integrating over the workers' accuracy."""
     density = stats.beta(a, b).pdf
     return integrate.quad(lambda x: x**right * (1 - x) ** wrong * density(x), 0, 1, epsabs=1e-13, epsrel=1e-11)[0]
 
@@ -65,7 +65,7 @@ def every_strategy(most):
 
 
 def upper_hull(points):
-    """The (accuracy, answers) that are best at some loss: straight from accuracy * loss - answers."""
+    """The points (accuracy, answers) that maximise accuracy * loss - answers for some loss."""
     hull = [min(points, key=lambda point: (point[1], -point[0]))]
     while True:
         accuracy, answers = hull[-1]
@@ -80,7 +80,7 @@ def upper_hull(points):
 @pytest.mark.parametrize(("a", "b"), SHAPES)
 @pytest.mark.parametrize("most", [1, 3, 4])
 def test_the_curve_is_the_hull_of_all_strategies(a, b, most):
-    """Algorithm 3 gives every strategy that is best at some loss, and the losses from which on they are."""
+    """Algorithm 3 gives every strategy that is best at some loss, and the loss from which on it is best."""
     hull = upper_hull([expected(a, b, most, goes_on) for goes_on in every_strategy(most)])
     curve = accuracy_cost(Prior(a, b), most)
     np.testing.assert_allclose(np.transpose([curve.accuracy, curve.answers]), hull, atol=1e-8)
@@ -89,7 +89,7 @@ def test_the_curve_is_the_hull_of_all_strategies(a, b, most):
 
 
 def step_by_step(prior, most):
-    """Algorithm 3 with its misprints mended: down from a large loss to the next at which one status changes."""
+    """Algorithm 3 with its misprints corrected: from a large loss down to the next loss at which a status changes."""
     loss = 1e4
     for _ in range(1000):
         there = statuses(prior, loss, most)
@@ -98,7 +98,7 @@ def step_by_step(prior, most):
             return
         ties = there.answers[there.goes_on] / (there.accuracy - there.right)[there.goes_on]  # Lemma 5.1
         loss = ties.max() * (1 - 1e-9)
-    raise AssertionError("it does not come down")
+    raise AssertionError("the loss does not fall")
 
 
 @pytest.mark.parametrize("prior", [Prior(6, 2), Prior(3, 2), Prior(9, 0.5)], ids=str)
@@ -114,7 +114,7 @@ def test_algorithm_3_walks_over_the_same_points(prior, most):
 @pytest.mark.parametrize(("a", "b"), SHAPES)
 @pytest.mark.parametrize("loss", [3.0, 15.0, 60.0, 900.0])
 def test_each_status_by_enumeration(a, b, loss):
-    """Chance to come there, accuracy at once and in the end, answers to come: over all sequences that pass by."""
+    """For each status, over all sequences that reach it: probability, accuracy now and at the end, answers to come."""
     most = 7
     there = statuses(Prior(a, b), loss, most)
     table = zip(there.first.tolist(), there.second.tolist(), strict=True)
@@ -134,7 +134,7 @@ def test_each_status_by_enumeration(a, b, loss):
 @pytest.mark.parametrize(("a", "b"), SHAPES)
 @pytest.mark.parametrize("loss", [3.0, 15.0, 60.0, 900.0])
 def test_the_table_is_the_best_strategy(a, b, loss):
-    """No strategy of at most four answers earns more than the table's own."""
+    """No strategy with at most four answers has a larger profit than that of the table."""
     most = 4
     there = statuses(Prior(a, b), loss, most)
     earned = there.accuracy[0] * loss - there.answers[0]
@@ -145,7 +145,7 @@ def test_the_table_is_the_best_strategy(a, b, loss):
 @pytest.mark.parametrize("prior", PRIORS, ids=str)
 @pytest.mark.parametrize("guess", [0.5, 0.8])
 def test_chances_are_integrals(prior, guess):
-    """Theorems 4.1 to 4.4 for a label that is right with some chance before any vote."""
+    """Theorems 4.1 to 4.4 for a label that is right with a given probability before any vote."""
 
     def both(right_votes, wrong_votes):
         return guess * chance_of(prior.a, prior.b, right_votes, wrong_votes), (1 - guess) * chance_of(
@@ -169,9 +169,9 @@ def test_chances_are_integrals(prior, guess):
 @pytest.mark.parametrize("prior", PRIORS, ids=str)
 @pytest.mark.parametrize("loss", [1.0, 5.0, 20.0, 100.0, 160.0])
 def test_termination(prior, loss):
-    """Theorem 4.5: from M votes of Eq. 1 on, and fewer for the other class, it stops.
+    """Theorem 4.5: with M votes of Eq. 1 for one class, and fewer for the other, the strategy stops.
 
-    With a cap far beyond, the same strategy comes out as without one.
+    A cap far beyond M gives the same strategy as no cap.
     """
     horizon = prior.horizon(loss)
     levels, uncapped = stopping_policy(prior, loss, 2 * horizon + 2), best_strategy(prior, loss)
@@ -196,7 +196,7 @@ def test_more_workers_reach_more_and_never_pass_the_ceiling():
 
 
 def test_the_most_accurate_strategy_is_the_majority_of_all():
-    """Asking on to the last answer that could matter decides as the majority of all would."""
+    """Asking until no further answer can matter gives the same result as the majority of all answers."""
     for most in (3, 5, 9):
         curve = accuracy_cost(Prior(6, 2), most)
         by_hand = sum(c for answers, c in sequences(6, 2, most) if 2 * sum(answers) > most)
@@ -205,7 +205,7 @@ def test_the_most_accurate_strategy_is_the_majority_of_all():
 
 
 def simulated(accuracies, there, most, rng):
-    """Right results and answers of items whose workers are right so often, by the table alone."""
+    """Right results and answers of items with these accuracies, following the table alone."""
     table = zip(there.first.tolist(), there.second.tolist(), there.goes_on.tolist(), strict=True)
     goes_on = np.zeros((most + 2, most + 2), dtype=bool)
     for first, second, on in table:
@@ -222,7 +222,7 @@ def simulated(accuracies, there, most, rng):
 @pytest.mark.parametrize(("a", "b"), [(6, 2), (3, 2), (9, 0.5)])
 @pytest.mark.parametrize("loss", [6.0, 50.0, 400.0])
 def test_crowds_keep_the_promise(a, b, loss):
-    """Accuracy and answers of crowds drawn from the prior lie within four standard errors of what was promised."""
+    """Accuracy and answers of crowds drawn from the prior are within four standard errors of the expectation."""
     rng = np.random.default_rng([int(10 * a), int(10 * b), int(loss)])
     there = statuses(Prior(a, b), loss, 40)
     right, answers = simulated(rng.beta(a, b, ITEMS), there, 40, rng)
@@ -239,9 +239,9 @@ def with_the_wrong_prior(accuracies, point, curve, rng):
 
 @pytest.mark.parametrize("promise", [0.9, 0.91, 0.92])
 def test_harder_questions_than_expected(promise):
-    """Figure 11: strategies for B(6, 2), a mean of .75, on questions that are answered right with .65, every one.
+    """Figure 11: strategies for B(6, 2), a mean of .75, on questions that all have an accuracy of .65.
 
-    They notice, ask more than they were expected to, and come within two points of what they promise, from .9 on.
+    They ask for more answers than expected, and reach their promise within two points if it is .9 or more.
     """
     curve, rng = accuracy_cost(Prior(6, 2), 40), np.random.default_rng(11)
     point = int(np.argmax(curve.accuracy >= promise))
@@ -251,9 +251,9 @@ def test_harder_questions_than_expected(promise):
 
 
 def test_where_the_robustness_ends():
-    """Lower promises are missed, and so are all where questions differ as before, about a mean of .65.
+    """Lower promises are missed, and so are all promises if questions vary as before about a mean of .65.
 
-    Of B(5.2, 2.8), 18 % of the questions mislead most workers: no strategy at all is right more often than .82.
+    Under B(5.2, 2.8), most workers are wrong on 18 % of the questions: no strategy is more accurate than .82.
     """
     curve, rng = accuracy_cost(Prior(6, 2), 40), np.random.default_rng(12)
     point = int(np.argmax(curve.accuracy >= 0.85))
@@ -281,7 +281,7 @@ VALUES = [
 @pytest.mark.parametrize(("value", "by_hand"), VALUES, ids=lambda value: getattr(value, "kind", ""))
 @pytest.mark.parametrize("cost", [0.1, 1.0])
 def test_the_best_point_for_a_value_function(value, by_hand, cost):
-    """Worth less cost, looked up at every point, as Section 5.1 has it: it need not be concave."""
+    """The best point maximises worth minus cost over all points (Section 5.1); the value need not be concave."""
     curve = accuracy_cost(Prior(6, 2), 20)
     points = zip(curve.accuracy.tolist(), curve.answers.tolist(), strict=True)
     profits = [by_hand(accuracy) - cost * answers for accuracy, answers in points]
@@ -290,7 +290,7 @@ def test_the_best_point_for_a_value_function(value, by_hand, cost):
 
 
 def test_a_linear_value_chooses_what_its_loss_does():
-    """V - (1 - A) L is the linear model itself: the point is that of the loss."""
+    """V - (1 - A) L is the linear model itself, so the best point is that of the loss."""
     curve = accuracy_cost(Prior(6, 2), 20)
     for loss in (2.0, 10.0, 33.0, 150.0, 2000.0):
         assert curve.best(Linear(value=1, loss=loss).worth(curve.accuracy), 1.0) == curve.at_loss(loss)

@@ -1,4 +1,4 @@
-"""What Gao et al. (SIGMOD 2013) print and prove, and an enumeration that knows nothing of dynamic programming."""
+"""The numbers and theorems of Gao et al. (SIGMOD 2013), and an enumeration without dynamic programming."""
 
 from itertools import product
 
@@ -44,7 +44,7 @@ def test_table_2(prior, answer_accuracy, result_accuracy):
 @pytest.mark.parametrize("prior", PRIORS, ids=str)
 @pytest.mark.parametrize(("first", "second"), [(0, 0), (1, 0), (3, 1), (2, 2), (5, 0)])
 def test_expectations_are_integrals(prior, first, second):
-    """Theorems 4.1 to 4.3, by integrating over how often workers are right."""
+    """Theorems 4.1 to 4.3, by integrating over the workers' accuracy."""
 
     def mean(weight):
         density = lambda x: x ** (prior.a - 1) * (1 - x) ** (prior.b - 1)  # noqa: E731  reads like the paper
@@ -63,7 +63,7 @@ def test_expectations_are_integrals(prior, first, second):
 
 @pytest.mark.parametrize("prior", PRIORS, ids=str)
 def test_marginal_income_by_definition(prior):
-    """Definition 4.2 gives (a - b) / (2 (a + b + 2m)) at a tie, and nothing elsewhere (Theorem 4.4)."""
+    """Definition 4.2 gives (a - b) / (2 (a + b + 2m)) at a tie, and 0 elsewhere (Theorem 4.4)."""
     for first, second in statuses_below(12):
         agrees = prior.chance_of_agreement(first, second)
         other = (first, second + 1) if first > second else (second + 1, first)
@@ -75,7 +75,7 @@ def test_marginal_income_by_definition(prior):
 
 
 def by_definition(prior, loss, horizon, *, charged_again=0.0):
-    """Which statuses go on, straight from Definition 4.3: P_S against P_C, with all that was paid in both."""
+    """Which statuses go on by Definition 4.3: P_S compared with P_C, with all costs paid so far in both."""
     grid = np.indices((horizon + 2, horizon + 2))
     agreement = prior.chance_of_agreement(*grid)
     stopping = -(1 - prior.result_accuracy(*grid)) * loss - grid.sum(axis=0)
@@ -93,7 +93,7 @@ def by_definition(prior, loss, horizon, *, charged_again=0.0):
 @pytest.mark.parametrize("prior", PRIORS, ids=str)
 @pytest.mark.parametrize("loss", [1.0, 5.0, 12.0, 40.0, 100.0])
 def test_stops_where_the_definition_does(prior, loss):
-    """The table, and what lies beyond it, against backward induction three times as far (Theorem 4.5)."""
+    """The table, and the rule beyond it, equal a backward induction that looks three times as far (Theorem 4.5)."""
     strategy = best_strategy(prior, loss)
     horizon = max(3 * prior.horizon(loss), 60)
     going_on = by_definition(prior, loss, horizon)
@@ -128,7 +128,7 @@ def expected(prior, goes_on):
 
 @pytest.mark.parametrize(("prior", "loss"), [(Prior(6, 2), 5.0), (Prior(6, 2), 22.0), (Prior(1.5, 0.5), 50.0)], ids=str)
 def test_no_strategy_earns_more(prior, loss):
-    """Of all strategies that stop at four votes for one class, none has a larger expected profit."""
+    """No strategy that stops at four votes for one class has a larger expected profit."""
     strategy = best_strategy(prior, loss)
     own = {status for status in SMALL if not strategy.stops(*np.array(status))}
     accuracy, answers = expected(prior, own)
@@ -141,13 +141,13 @@ def test_no_strategy_earns_more(prior, loss):
 
 
 def test_value_shifts_profit_alone():
-    """What an answer is worth adds to the profit of a question as it is."""
+    """The value of an answer is added to the profit of a question and changes nothing else."""
     strategy = best_strategy(Prior(6, 2), 100.0)
     assert strategy.profit(30.0) - strategy.profit(10.0) == pytest.approx(20.0)
 
 
 def test_more_at_stake_asks_more():
-    """A larger loss never makes a strategy less accurate or quicker."""
+    """A larger loss never gives a strategy with less accuracy or fewer answers."""
     plans = [best_strategy(Prior(6, 2), float(loss)) for loss in range(1, 200, 7)]
     assert (np.diff([plan.accuracy[0, 0] for plan in plans]) >= -1e-12).all()
     assert (np.diff([plan.answers[0, 0] for plan in plans]) >= -1e-12).all()

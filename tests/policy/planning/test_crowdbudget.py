@@ -1,4 +1,4 @@
-"""Quotas never cost more than the budget, and the bounds of Tran-Thanh et al. (AAMAS 2013), mended, hold."""
+"""Quotas never cost more than the budget, and the corrected bounds of Tran-Thanh et al. (AAMAS 2013) hold."""
 
 from decimal import Decimal
 from fractions import Fraction
@@ -39,7 +39,7 @@ def test_quotas_never_cost_more_than_the_budget(budget, costs):
 
 @given(budget=BUDGETS, costs=COSTS)
 def test_what_is_left_buys_nothing_that_was_due(budget, costs):
-    """Every item has its share or one more, and where it has no more, what is left would not pay for it."""
+    """Every item has its share or one more; if it has no more, the money that is left cannot pay for one."""
     answers = quotas(budget, costs)
     left = budget - sum(n * cost for n, cost in zip(answers, costs, strict=True))
     for n, share, cost in zip(answers, shares(budget, costs), costs, strict=True):
@@ -48,18 +48,18 @@ def test_what_is_left_buys_nothing_that_was_due(budget, costs):
 
 @given(n=st.integers(1, 50), items=st.integers(1, 20), cost=st.decimals("0.01", "9.99", places=2))
 def test_equal_costs_get_equal_quotas(n, items, cost):
-    """A budget of exactly n answers each buys exactly those, where floats would lose one to rounding."""
+    """A budget for exactly n answers per item buys exactly n, although floats would lose one by rounding."""
     assert quotas(n * items * cost, [cost] * items) == [n] * items
 
 
 def test_the_printed_loop_overspends():
-    """It adds one answer while anything, even nothing, is left: here 3 + 3 at a budget of 5."""
+    """It adds one answer even when no money is left: here 3 + 3 at a budget of 5."""
     assert quotas(Decimal(5), [Decimal(1), Decimal(1)]) == [3, 2]
 
 
 @pytest.mark.parametrize("accuracy", [0.3, 0.5, 0.8, 1.0])
 def test_majority_error_is_the_binomial_sum(accuracy):
-    """Fewer right than wrong answers, and half of the ties."""
+    """The error is P(fewer right than wrong answers) plus half of P(tie)."""
     for n in range(12):
         right = np.arange(n + 1)
         lost = (right < n - right) + 0.5 * (right == n - right)
@@ -77,7 +77,7 @@ def test_errors_stay_below_hoeffding(edge):
 
 @given(costs=st.lists(st.decimals("0.1", "5", places=1), min_size=1, max_size=6), spare=st.integers(0, 40))
 def test_theorem_1_holds_for_affordable_quotas(costs, spare):
-    """With one answer for each set aside, every item can have floor(n*) + 1, and the bound follows."""
+    """If one answer per item is set aside, every item can have floor(n*) + 1, and the bound follows."""
     budget = sum(costs) * (1 + spare)
     answers = [n + 1 for n in shares(budget - sum(costs), costs)]
     assert sum(n * cost for n, cost in zip(answers, costs, strict=True)) <= budget
@@ -88,7 +88,7 @@ def test_theorem_1_holds_for_affordable_quotas(costs, spare):
 @pytest.mark.parametrize("edge", [0.02, 0.1, 0.3])
 @pytest.mark.parametrize("doubt", [0.001, 0.1])
 def test_theorem_2_mended_holds_where_the_means_are_near(edge, doubt):
-    """Given that the mean is within its radius, errors (ties by coin) stay below the bound; as printed they do not."""
+    """If the mean is within its radius, errors (a coin decides ties) are below the bound, but above the printed one."""
     for n in range(1, 80):
         wrong = np.arange(n + 1)
         chance = stats.binom.pmf(wrong, n, 0.5 - edge)
@@ -98,7 +98,7 @@ def test_theorem_2_mended_holds_where_the_means_are_near(edge, doubt):
 
 
 def test_theorem_2_as_printed_is_false():
-    """Eleven answers of accuracy 0.8, a hundred items: it promises no error, where more than one is to be expected."""
+    """With eleven answers of accuracy 0.8 on a hundred items it promises no error, but more than one is expected."""
     printed = max(0.0, 100 / 2 - 100 * 0.3 * sqrt(2 * 11 / -log(0.001 / 2)))
     assert printed == 0.0
     assert majority_error(11, 0.8) * 100 == pytest.approx(1.165, abs=1e-3)
@@ -107,7 +107,7 @@ def test_theorem_2_as_printed_is_false():
 
 @pytest.mark.parametrize("doubt", [0.2, 0.01])
 def test_theorem_4_buys_certainty(doubt):
-    """With that budget every item is right with at least 1 - doubt, each by itself."""
+    """With that budget each item is right with probability at least 1 - doubt."""
     costs = [Decimal("0.5"), Decimal(1), Decimal("1.5")]
     budget = theorem_4([float(cost) for cost in costs], 0.25, doubt)
     answers = [n + 1 for n in shares(Decimal(budget) - sum(costs), costs)]

@@ -1,4 +1,4 @@
-"""Estimating how hard questions are, against the distribution itself, and against crowds whose difficulty is known."""
+"""Estimates of how hard questions are, compared with the distribution itself and with crowds of known difficulty."""
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ from app.policy.planning.difficulty import (
 
 
 def frequencies(a, b, answers, items=10_000_000):
-    """How many of so many items are expected to have m votes against l, if workers' accuracy is Beta(a, b)."""
+    """How many of these items are expected to have m votes against l, if workers' accuracy is Beta(a, b)."""
     first = np.arange((answers + 1) // 2, answers + 1)
     right, wrong = (stats.betabinom.pmf(votes, answers, a, b) for votes in (first, answers - first))
     return first, answers - first, np.where(2 * first == answers, right, right + wrong) * items
@@ -27,7 +27,7 @@ def drawn(a, b, answers, items, rng):
 
 @pytest.mark.parametrize(("a", "b"), [(6, 2), (8, 2), (3, 2), (9, 0.5), (40, 20)])
 def test_the_distribution_itself_is_recovered(a, b):
-    """With as many items of each kind as the distribution expects, its own a and b are the likeliest."""
+    """With as many items of each kind as Beta(a, b) expects, a and b are the most likely parameters."""
     first, second, items = frequencies(a, b, 9)
     found = estimated(DifficultyVotes.of(first, second, items.round().astype(np.int64)))
     assert (found.prior.a, found.prior.b) == pytest.approx((a, b), rel=0.03)
@@ -37,7 +37,7 @@ def test_the_distribution_itself_is_recovered(a, b):
 
 @pytest.mark.parametrize(("first", "second"), [(4, 1), (3, 3), (7, 0)])
 def test_the_likelihood_is_an_integral(first, second):
-    """Half the time the stronger class is right, half the time wrong; p(m, l) up to the binomial coefficient."""
+    """The stronger class is right in half of the cases; p(m, l) is compared up to the binomial coefficient."""
 
     def chance(x):
         return 0.5 * (x**first * (1 - x) ** second + x**second * (1 - x) ** first) * stats.beta.pdf(x, 4.5, 1.5)
@@ -48,7 +48,7 @@ def test_the_likelihood_is_an_integral(first, second):
 
 
 def test_three_answers_cannot_tell_and_four_can():
-    """With the same E(x - 1/2)^2, a crowd of mean .7 and one of mean .8 vote alike up to three answers."""
+    """With the same E(x - 1/2)^2, crowds of mean .7 and .8 have the same votes up to three answers."""
 
     def with_moment(mean, moment):  # mean (1 - mean) / (sum + 1) + (mean - 1/2)^2 = moment
         total = mean * (1 - mean) / (moment - (mean - 0.5) ** 2) - 1
@@ -62,7 +62,7 @@ def test_three_answers_cannot_tell_and_four_can():
 
 @pytest.mark.parametrize("b", [0.7, 2, 5])
 def test_one_more_than_even_votes_like_even(b):
-    """Beta(b + 1, b), whose workers know something, and Beta(b, b), whose workers do not, have the same votes."""
+    """Beta(b + 1, b), whose workers know something, and Beta(b, b), whose workers guess, have the same votes."""
     np.testing.assert_allclose(frequencies(b + 1, b, 9)[2], frequencies(b, b, 9)[2], rtol=1e-9)
 
 
@@ -86,7 +86,7 @@ def test_too_few_items_are_refused():
 
 
 def test_guessing_is_recognised():
-    """Votes that fall five to five, again and again, are the mark of coins."""
+    """Votes that are often five to five look like guesses."""
     with pytest.raises(NoBetterThanGuessing):
         estimated(DifficultyVotes.of(np.full(50, 5), np.full(50, 5)))
 
@@ -98,7 +98,7 @@ def test_items_that_tell_nothing_are_left_out():
 
 
 def test_intervals_cover_the_truth():
-    """In at least 45 of 50 pilots the 95 % interval holds the mean; if it keeps 95, fewer has a chance of 4 %."""
+    """In at least 45 of 50 pilots the 95 % interval contains the mean; at a true 95 %, fewer has probability .04."""
     rng = np.random.default_rng(20130622)
     held = 0
     for _ in range(50):
@@ -108,7 +108,7 @@ def test_intervals_cover_the_truth():
 
 
 def test_stopping_early_does_no_harm():
-    """Answers of a job that stops at three more votes for one class tell the same as answers up to a fixed number."""
+    """A job that stops at a lead of three votes gives the same estimate as a fixed number of answers."""
     rng = np.random.default_rng(7)
     right, wrong = np.zeros((2, 4000), dtype=np.int64)
     accuracy = rng.beta(6, 2, 4000)

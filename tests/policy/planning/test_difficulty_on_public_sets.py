@@ -1,4 +1,4 @@
-"""Difficulty told by votes alone, held to what the known answers say, and a plan made from it, on recorded crowds."""
+"""Difficulty estimated from votes alone, compared with the truth, and a plan made from it, on recorded crowds."""
 
 import numpy as np
 import pytest
@@ -23,19 +23,19 @@ def share_of_right_answers(crowd: RecordedAnswers) -> float:
 
 @pytest.mark.parametrize("name", ["rte", "d_possent", "temp"])
 def test_votes_tell_how_often_workers_are_right(name):
-    """Within two points, no answer being known: RTE .727 for .729, D_PosSent .693 for .686, TEMP .749 for .734."""
+    """Within two points, without the truth: RTE .727 for .729, D_PosSent .693 for .686, TEMP .749 for .734."""
     crowd = recorded_crowd(name)
     assert told_by_votes(crowd).prior.mean == pytest.approx(share_of_right_answers(crowd), abs=0.02)
 
 
 def test_traps_cannot_be_seen_in_votes():
-    """On bluebirds a quarter of the items misleads most workers; the votes look like those of better ones."""
+    """On bluebirds most workers are wrong on a quarter of the items; the votes look like those of better workers."""
     crowd = recorded_crowd("bluebirds")
     assert share_of_right_answers(crowd) + 0.03 < told_by_votes(crowd).prior.mean
 
 
 def replayed(crowd: RecordedAnswers, stop, rng) -> tuple[float, float]:
-    """Accuracy and answers per item, each item's answers in an order by chance; a tie counts one half."""
+    """Accuracy and answers per item, with each item's answers in random order; a tie counts one half."""
     right, answers = [], []
     for item, truth in enumerate(crowd.truth):
         agree = rng.permutation(crowd.label[crowd.item == item] == truth)
@@ -48,7 +48,7 @@ def replayed(crowd: RecordedAnswers, stop, rng) -> tuple[float, float]:
 
 @pytest.mark.parametrize("loss", [20.0, 60.0, 300.0])
 def test_a_plan_for_rte_holds(loss):
-    """Made from the votes alone for up to ten answers, it is as accurate as it says within two points, for its cost."""
+    """A plan made from votes alone, for up to ten answers, predicts accuracy within two points, and its cost."""
     crowd = recorded_crowd("rte")
     prior = told_by_votes(crowd).prior
     curve = accuracy_cost(prior, 10)

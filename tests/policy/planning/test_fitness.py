@@ -1,4 +1,4 @@
-"""The crowd, an expert, a model and their mixes, against every plan of action over every sequence of answers."""
+"""The crowd, an expert, a model and their mixes, compared with all plans over all sequences of answers."""
 
 from itertools import product
 
@@ -27,7 +27,7 @@ def cases(a, b, most, model):
 
 
 def every_plan(most, experts):
-    """What to do at each (votes for, votes against): keep the label, take the other, ask on, or call the expert."""
+    """What to do at each (votes for, votes against): keep the label, take the other, ask again, or ask the expert."""
     there = [(votes - against, against) for votes in range(most + 1) for against in range(votes + 1)]
     ends = ["label", "other", *(["expert"] if experts else [])]
     choices = [ends if sum(at) == most else [*ends, "ask"] for at in there]
@@ -65,7 +65,7 @@ def least_shortfall(loss, plans, known_cases, expert):
 @pytest.mark.parametrize("expert", [None, Expert(4.0), Expert(2.0, 0.9)], ids=["no expert", "sure", "cheap"])
 @pytest.mark.parametrize("model", [None, Model(0.7, 0.3), Model(0.95)], ids=["no model", "weak", "strong"])
 def test_the_mix_is_the_best_plan_there_is(expert, model):
-    """Over all plans for up to two answers, on all cases: the expert at any votes, the model's label to begin with."""
+    """No plan with up to two answers is better, with the expert at any votes and the model's label at the start."""
     known = list(cases(4, 1.5, 2, model.accuracy if model else 0.5))
     plans = list(every_plan(2, experts=expert is not None))
     market = Market(Prior(4, 1.5), 2, expert, model)
@@ -78,7 +78,7 @@ def test_the_mix_is_the_best_plan_there_is(expert, model):
 @pytest.mark.parametrize("name", ["crowd-expert", "model-crowd", "model-crowd-expert"])
 @pytest.mark.parametrize("loss", [30.0, 150.0])
 def test_the_steps_do_what_the_way_promises(name, loss):
-    """Walked step by step, they give the way's accuracy, answers and share of the expert."""
+    """Following the steps gives the accuracy, the answers and the share of the expert that the way promises."""
     market = Market(Prior(6, 2), 15, Expert(9.0, 0.97), Model(0.8, 0.5))
     way = next(way for way in ways(market, loss) if way.name == name)
     steps = list(visits(market, way, loss))
@@ -91,14 +91,14 @@ def test_the_steps_do_what_the_way_promises(name, loss):
 
 
 def test_a_crowd_alone_is_the_paper_s_strategy():
-    """With room enough, V - P(0, 0) of Section 6.2 is that of Algorithm 1."""
+    """With enough answers allowed, V - P(0, 0) of Section 6.2 equals that of Algorithm 1."""
     for loss in LOSSES:
         crowd = ways(Market(Prior(6, 2), 100), loss)[-1]
         assert crowd.shortfall(loss)[0] == pytest.approx(-best_strategy(Prior(6, 2), loss).profit(0.0))
 
 
 def test_more_to_choose_from_never_costs_more():
-    """A mix is at least as good as its parts, but for the price of a model's label that nobody needed."""
+    """A mix is at least as good as its parts, except for the price of a model's label that was not needed."""
     rng = np.random.default_rng(5)
     for _ in range(40):
         b = rng.uniform(0.5, 4)
@@ -121,7 +121,7 @@ def test_a_dearer_expert_is_asked_less():
 
 
 def test_of_equals_the_simpler_is_taken():
-    """An expert who costs no more than an answer is asked at once, whatever the mix could do."""
+    """An expert who costs no more than an answer is asked at once, even if a mix would be as good."""
     found = ways(Market(Prior(6, 2), 10, Expert(0.5)), 50.0)
     assert best_way(found, 50.0).name == "expert"
     assert best_way(ways(Market(Prior(6, 2), 10, model=Model(1.0)), 50.0), 50.0).name == "model"
@@ -130,7 +130,7 @@ def test_of_equals_the_simpler_is_taken():
 
 
 def test_crowds_keep_the_promise_of_the_mix():
-    """Simulated questions, by the steps alone: the model's label, workers of B(6, 2), an expert who errs."""
+    """Simulated questions that follow the steps: a model's label, workers of B(6, 2), and an expert who errs."""
     rng, items, loss = np.random.default_rng(9), 60_000, 60.0
     market = Market(Prior(6, 2), 12, Expert(8.0, 0.96), Model(0.8, 0.5))
     way = ways(market, loss)[-1]
@@ -152,6 +152,6 @@ def test_crowds_keep_the_promise_of_the_mix():
 
 
 def _likelier(supporting, against):
-    """Is the label likelier right than wrong: 4 to 1 by the model, and B(6, 2) for the votes, by integration."""
+    """Whether the label is more likely right than wrong, by integration: 4 to 1 by the model, B(6, 2) for the votes."""
     yes, no = chance_of(6, 2, supporting, against), chance_of(6, 2, against, supporting)
     return 0.8 * yes >= 0.2 * no

@@ -1,4 +1,4 @@
-"""A job is held to its plan, like to like: what is half done to half of the promise."""
+"""A job is compared with its plan in proportion: a half-finished job with half of the promise."""
 
 import pytest
 from hypothesis import given
@@ -11,7 +11,7 @@ costs = st.floats(0.01, 1000.0)
 
 
 def stands(done=0.5, cost_per_item=3.0, items=200, resolved=0, given_up=0):
-    """So much of the work is done, at the pace that makes an item cost so much."""
+    """A job with this share of the work done, at a pace that leads to this cost per item."""
     spent = items * done * cost_per_item
     return SoFar(items, resolved, given_up, max(int(spent), 20), spent, done)
 
@@ -35,7 +35,7 @@ def test_half_as_much_again_is_dearer_and_cheaper_the_other_way(done, cost, fact
 
 
 def test_nothing_is_said_too_early():
-    """Neither of few answers nor of a small share of the work; a forecast knows more."""
+    """A few answers or a small share of the work are not compared, unless there is a forecast."""
     early = SoFar(1000, 0, 0, 19, 19.0, 0.5), SoFar(1000, 0, 0, 90, 90.0, 0.03)
     for so_far in early:
         assert compare(Promise(cost_per_item=3), so_far).reason.code == "too-early"
@@ -55,14 +55,14 @@ def test_nothing_is_said_too_early():
     ],
 )
 def test_a_promise_outside_the_forecast_is_broken(forecast, code):
-    """Inside the interval it may still be kept; what matters most is named."""
+    """A promise inside the interval may still be kept; the worst broken promise is named."""
     promise = Promise(cost_per_item=3.0, labels_per_item=3.0, accuracy=0.95, resolved=0.97)
     found = compare(promise, stands(), forecast)
     assert (found.basis, found.reason.code) == ("forecast", code)
 
 
 def test_what_is_over_is_held_to_what_came():
-    """Whatever the forecast said."""
+    """A finished job is compared by its own numbers, whatever the forecast said."""
     over = SoFar(100, 80, 20, 300, 300.0, 1.0)
     assert compare(Promise(resolved=0.9), over, forecast_of()).reason.code == "fewer-resolved"
     assert compare(Promise(resolved=0.8, cost_per_item=3.0), over, forecast_of()).reason.code == "on-track"

@@ -1,4 +1,4 @@
-"""Splits keep to the budget, the split by worth is next to the best there is, and bounds are bounds."""
+"""Splits stay within the budget, the split by worth is close to the best, and all bounds hold."""
 
 from decimal import Decimal
 from itertools import product
@@ -32,7 +32,7 @@ def per_item(split):
 
 
 def fewest_errors(budget, items, most=9):
-    """By trying every split of up to so many answers per item."""
+    """The fewest expected errors over all splits with up to `most` answers per item."""
     numbers = [0, *range(1, most + 1, 2)]
     errors = [dict(zip(numbers, majority_error(numbers, accuracy), strict=True)) for _, accuracy in items]
     affordable = (
@@ -46,7 +46,7 @@ def fewest_errors(budget, items, most=9):
 @pytest.mark.parametrize("splitter", SPLITTERS)
 @given(budget=BUDGETS, groups=GROUPS)
 def test_no_split_costs_more_than_the_budget(splitter, budget, groups):
-    """What it says that it spends is the sum over its items, to the last digit, and at most the budget."""
+    """The amount that it reports as spent is the exact sum over its items, and at most the budget."""
     split = splitter(budget, groups)
     costs = [group.cost for group in groups for _ in range(group.items)]
     assert split.spent == sum(n * cost for n, cost in zip(per_item(split), costs, strict=True))
@@ -56,7 +56,7 @@ def test_no_split_costs_more_than_the_budget(splitter, budget, groups):
 @pytest.mark.parametrize("splitter", SPLITTERS)
 @given(budget=BUDGETS, groups=GROUPS)
 def test_errors_are_those_of_the_items(splitter, budget, groups):
-    """Counted by the group or one by one, the expected errors are the same; and so are the items without an answer."""
+    """Expected errors and items without an answer are the same when counted by group or item by item."""
     split = splitter(budget, groups)
     accuracy = [group.accuracy for group in groups for _ in range(group.items)]
     one_by_one = majority_error(per_item(split), accuracy).sum()
@@ -66,7 +66,7 @@ def test_errors_are_those_of_the_items(splitter, budget, groups):
 
 @given(budget=BUDGETS, groups=GROUPS)
 def test_groups_are_split_as_their_items_are(budget, groups):
-    """CrowdBudget by the group is `quotas` item by item."""
+    """CrowdBudget by group equals `quotas` item by item."""
     costs = [group.cost for group in groups for _ in range(group.items)]
     assert per_item(by_crowdbudget(budget, groups)) == quotas(budget, costs)
 
@@ -84,7 +84,7 @@ def test_equal_numbers_differ_by_one_at_most(budget, groups):
     items=st.lists(st.tuples(COSTS.filter(lambda cost: cost > 0.1), ACCURACIES), min_size=1, max_size=4),
 )
 def test_the_split_by_worth_is_next_to_the_best(budget, items):
-    """No split tried is below the bound, and the split by worth is above the best by less than one item's next step."""
+    """No split is below the bound, and the split by worth exceeds the best by less than one item's next step."""
     groups = [Group(cost, 1, accuracy) for cost, accuracy in items]
     split = by_worth(budget, groups)
     best = fewest_errors(budget, items)
@@ -100,7 +100,7 @@ def test_the_bound_is_below_every_split(budget, groups):
 
 
 def test_the_best_of_small_cases_is_found_mostly():
-    """Against brute force: equal to the best in most of a few hundred cases, and 3 % above it on average at most."""
+    """It equals the best split by brute force in most of a few hundred cases, and is at most 3 % above on average."""
     rng = np.random.default_rng(1)
     over = []
     for _ in range(150):
@@ -114,7 +114,7 @@ def test_the_best_of_small_cases_is_found_mostly():
 
 @pytest.mark.parametrize("accuracy", [0.51, 0.6, 0.75, 0.9, 1.0])
 def test_gains_are_differences_and_fall(accuracy):
-    """Each step to 1, 3, 5 ... answers takes off what majority_error says, and per answer less than the one before."""
+    """Each step to 1, 3, 5 ... answers lowers `majority_error` by its gain, and gains per answer fall."""
     found = gains(accuracy, 60)
     numbers = [0, *range(1, 120, 2)]
     assert found == pytest.approx(-np.diff(majority_error(numbers, accuracy)), abs=1e-13)
@@ -124,7 +124,7 @@ def test_gains_are_differences_and_fall(accuracy):
 
 @given(budget=st.decimals("1", "400", places=1), groups=GROUPS)
 def test_theorem_1_holds_for_what_is_bought(budget, groups):
-    """Mended, it bounds the exact errors of CrowdBudget on the hardest accuracy, wherever the budget covers sum c."""
+    """The corrected bound holds for CrowdBudget's exact errors at the lowest accuracy if the budget covers sum c."""
     if budget < sum(group.cost * group.items for group in groups):
         return
     costs, items = [float(g.cost) for g in groups], [g.items for g in groups]

@@ -1,4 +1,4 @@
-"""What a plan expects of a requirement is what the engine does: counted out, by formula, and with a crowd."""
+"""A plan's expectation for a requirement equals what the engine does: by enumeration, formula, and simulation."""
 
 from functools import cache
 from itertools import product
@@ -75,7 +75,7 @@ def counted_out(engine, most, prior):
 @pytest.mark.parametrize("limits", SMALL, ids=str)
 @pytest.mark.parametrize("requirement", ONE_OF_EACH, ids=NAMES)
 def test_the_chain_is_every_sequence_of_answers(requirement, limits):
-    """Label 0 is the true one; a job's own rules say where each sequence ends."""
+    """Label 0 is the true one; the job's own policy decides where each sequence ends."""
     prior = Prior(3.5, 1.5)
     expected = counted_out(Engine(policy(requirement, limits)), limits.most_labels, prior)
     (found,) = stopping_outcomes([requirement], limits, prior)
@@ -84,7 +84,7 @@ def test_the_chain_is_every_sequence_of_answers(requirement, limits):
 
 @pytest.mark.parametrize("loss", [5.0, 30.0, 60.0])
 def test_profit_is_as_its_own_strategy_says(loss):
-    """Algorithms 4 and 5 of Gao et al. (SIGMOD 2013), where no limit is met: labels, and accuracy with ties by coin."""
+    """Without limits, labels and accuracy (a coin decides ties) are those of Gao et al. (2013), Algorithms 4 and 5."""
     prior = Prior(6, 2)
     strategy = best_strategy(prior, loss)
     (found,) = stopping_outcomes([Profit(value=1, loss=loss)], Limits(1, None, 40), prior)
@@ -101,7 +101,7 @@ def test_a_fixed_number_of_labels_is_a_beta_binomial(labels, b, more):
 
 
 def test_an_answer_that_costs_more_is_worth_less():
-    """A loss is in money: at ten times the cost it is as if it were a tenth."""
+    """A loss is in money: ten times the cost per answer has the same effect as a tenth of the loss."""
     prior, limits = Prior(6, 2), Limits()
     dear = stopping_outcomes([Profit(value=1, loss=100)], limits, prior, cost=10.0)
     assert dear == stopping_outcomes([Profit(value=1, loss=10)], limits, prior)
@@ -110,7 +110,7 @@ def test_an_answer_that_costs_more_is_worth_less():
 
 @pytest.mark.parametrize("requirement", [*ONE_OF_EACH[:5], Count(labels=6)], ids=lambda each: each.kind)
 def test_a_crowd_of_that_prior_does_as_expected(requirement):
-    """2,000 items through the engine, each as hard as the prior draws it: within four standard errors."""
+    """2,000 simulated items with difficulties drawn from the prior agree within four standard errors."""
     rng, prior, limits, items = np.random.default_rng(5), Prior(6, 2), Limits(1, 15, 14), 2_000
     (expected,) = stopping_outcomes([requirement], limits, prior)
     rates = np.tile(rng.beta(prior.a, prior.b, items), (limits.most_labels, 1))
@@ -173,7 +173,7 @@ def test_the_cheapest_of_each_kind_that_is_accurate_enough_comes_first():
 
 
 def test_a_single_label_leaves_no_choice():
-    """One label per item: all that stop at once are alike, and the others resolve nothing."""
+    """With one label per item, all requirements that stop at once are equal, and the others resolve nothing."""
     found = choices(0.7, 0.5, Limits(1, 1, None), Prior(6, 2))
     assert {choice.best.outcome for choice in found if choice.best} == {(1.0, 1.0, 0.75)}
 
@@ -186,7 +186,7 @@ def test_the_curve_rises():
 
 @pytest.mark.parametrize("limits", [Limits(), Limits(2, 11, 14), Limits(1, 20, None)], ids=str)
 def test_no_loss_does_much_better_than_the_one_found(limits):
-    """Against a fine grid of losses: neither cheaper by more than 5 %, nor more accurate by more than a point."""
+    """No loss of a fine grid is cheaper by more than 5 % or more accurate by more than a point."""
     prior, wanted, share = Prior(6, 2), 0.9, 0.8
     profit = next(choice for choice in choices(wanted, share, limits, prior) if choice.kind == "profit")
     grid = stopping_outcomes([Profit(value=1, loss=loss) for loss in np.geomspace(4.1, 1500, 60)], limits, prior)

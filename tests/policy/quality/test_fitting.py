@@ -1,4 +1,4 @@
-"""Fitting a job: the result depends on the answers, not on what is still to be asked."""
+"""Fits of a job: the result depends on the answers, not on items that are still to be asked."""
 
 from dataclasses import replace
 
@@ -20,7 +20,7 @@ STAGES += [pytest.param(Auto(), stage, id=f"auto-{stage}") for stage in (1, 2)]
 
 
 def answers(more_items=0, gold=None):
-    """Those of an invented crowd; the items that nobody has answered lie between the others."""
+    """The answers of a synthetic crowd; items without answers are placed between the others."""
     crowd = generate_answers(RECIPE, np.random.default_rng(3))
     items = RECIPE.items + more_items
     place = np.linspace(0, items - 1, RECIPE.items).astype(int)
@@ -39,7 +39,7 @@ def fitted(model, stage, ballots, context=None):
 
 @pytest.mark.parametrize(("model", "stage"), STAGES)
 def test_items_that_nobody_has_answered_change_nothing(model, stage):
-    """Nor do they make a fit seem done before it is; they are as at the start."""
+    """They keep their start state, and do not make a fit stop too early."""
     alone, _ = answers()
     among, place = answers(more_items=5000)
     here, there = fitted(model, stage, alone), fitted(model, stage, among)
@@ -57,7 +57,7 @@ def test_items_that_nobody_has_answered_change_nothing(model, stage):
 
 @pytest.mark.parametrize("model", [Auto(), Confusion(), Copied()], ids=lambda model: model.kind)
 def test_a_model_is_done_when_answered_items_stand_still(model):
-    """However many others there are, of which nothing is known."""
+    """The number of items without answers does not matter."""
     fits = []
     for more_items in (0, 50_000):
         ballots, place = answers(more_items)
@@ -73,7 +73,7 @@ def test_a_model_is_done_when_answered_items_stand_still(model):
 )
 @pytest.mark.parametrize("each", [2, 4, 10])
 def test_looking_ahead_leads_to_the_same_place_in_fewer_steps(model, each, monkeypatch):
-    """In any crowd: a fit that takes every step, and stops only when nothing moves at all, ends there too."""
+    """A fit with extrapolation ends at the same result as one that takes every step until nothing changes."""
     crowds = (Recipe(spammers=0.3), Recipe(copiers=0.5), Recipe(liars=0.2, class_weights=(0.8, 0.2)))
     ballots = []
     for recipe in (replace(recipe, items=200, workers=30, answers_per_item=each) for recipe in crowds):
@@ -95,7 +95,7 @@ def test_looking_ahead_leads_to_the_same_place_in_fewer_steps(model, each, monke
 
 @pytest.mark.parametrize(("model", "stage"), STAGES)
 def test_gold_takes_part_whether_answered_or_not(model, stage):
-    """Known by the ballots or by the facts alone is the same."""
+    """It makes no difference whether ballots or context name the gold."""
     gold = np.where(np.arange(RECIPE.items) < 20, np.arange(RECIPE.items) % 2, -1)
     told, _ = answers(gold=gold)
     told = told.only(told.item >= 10)
@@ -108,7 +108,7 @@ def test_gold_takes_part_whether_answered_or_not(model, stage):
 
 @pytest.mark.parametrize(("model", "stage"), STAGES)
 def test_without_answers_everything_is_as_it_was(model, stage):
-    """A job may lose all votes; what is known of workers stays known."""
+    """A job may lose all votes; workers keep their skills."""
     nothing = Ballots.of([], [], [], items=3, workers=2, classes=2)
     found = fitted(model, stage, nothing)
     acting = model.stages(2).model(found.stage)
@@ -120,7 +120,7 @@ def test_without_answers_everything_is_as_it_was(model, stage):
 
 @pytest.mark.parametrize(("model", "stage"), STAGES)
 def test_of_whom_no_answer_is_left_what_is_known_stays(model, stage):
-    """The last worker of the crowd has none."""
+    """The last worker of the crowd has no answers."""
     ballots, _ = answers()
     found = fitted(model, stage, ballots)
     known = model.stages(2).model(stage).newcomer(2)[None] + 0.5
@@ -130,7 +130,7 @@ def test_of_whom_no_answer_is_left_what_is_known_stays(model, stage):
 @pytest.mark.parametrize(("model", "stage"), STAGES)
 @pytest.mark.parametrize("gold", [None, [1, -1, -1]], ids=["", "gold"])
 def test_before_anybody_has_answered_there_is_nothing_to_fit(model, stage, gold):
-    """A job of items and no workers, with or without gold: items are as at the start."""
+    """In a job without workers, with or without gold, items keep their start state."""
     nothing = Ballots.of([], [], [], items=3, workers=0, classes=2, gold=gold)
     context = replace(ItemContext.plain(3), gold=None if gold is None else np.array(gold))
     found = fitted(model, stage, nothing, context)

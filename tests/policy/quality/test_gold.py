@@ -1,4 +1,4 @@
-"""Items whose truth is known: they teach about workers in full, and nothing unsettles them."""
+"""Items whose truth is known: answers on them count in full for their workers, and the items stay certain."""
 
 import numpy as np
 import pytest
@@ -25,7 +25,7 @@ def known(truth):
 @LIGHT
 @given(worker=ANY_WORKER, truth=st.integers(0, 1), right=st.booleans())
 def test_an_answer_on_gold_counts_in_full(model, classes, worker, truth, right):
-    """One more right answer, or one more wrong one, in the row of the true class, and nothing else."""
+    """It adds one right or one wrong answer to the row of the true class, and nothing else."""
     context, skill = known(truth), lopsided(model, classes, *worker)[None]
     label = truth if right else (truth + 1) % classes
     _, learned = model.learn(model.start(context, classes), context, skill, np.array([label]))
@@ -38,7 +38,7 @@ def test_an_answer_on_gold_counts_in_full(model, classes, worker, truth, right):
 
 @pytest.mark.parametrize("model", [OneCoin(), TwoCoin(), Confusion(), Auto()], ids=lambda model: model.kind)
 def test_even_a_near_perfect_worker_errs_in_full(model):
-    """Who was right 9,999 times in 10,000 and contradicts the truth is wrong, not a reason to doubt."""
+    """A worker with 9,999 of 10,000 right answers who contradicts gold is wrong; the gold is not doubted."""
     context, skill = known(0), type(model)(prior=(9999, 1)).newcomer(2)[None]
     _, learned = model.learn(model.start(context, 2), context, skill, np.array([1]))
     assert (learned - skill).sum() == pytest.approx(1, abs=1e-6)
@@ -47,7 +47,7 @@ def test_even_a_near_perfect_worker_errs_in_full(model):
 
 @pytest.mark.parametrize(("model", "classes"), LEARNING)
 def test_gold_stays_certain(model, classes):
-    """After two hundred answers against it by trusted workers the truth is what it was."""
+    """Two hundred contradicting answers by trusted workers do not change the truth."""
     context, skill = known(1), type(model)(prior=(99, 1)).newcomer(classes)[None]
     state = model.start(context, classes)
     for _ in range(200):
@@ -60,7 +60,7 @@ def test_gold_stays_certain(model, classes):
 
 @pytest.mark.parametrize(("model", "classes"), CASES)
 def test_items_without_gold_start_as_ever(model, classes):
-    """-1 says nothing, and neither does a neighbour's gold."""
+    """Neither -1 nor the gold of another item changes an item."""
     context = ItemContext(np.ones(2), np.zeros(2), np.arange(2), None, 0, np.array([-1, 0]))
     state, plain = model.start(context, classes), model.start(ItemContext.plain(2), classes)
     assert np.array_equal(state.model_state[0], plain.model_state[0])
@@ -68,7 +68,7 @@ def test_items_without_gold_start_as_ever(model, classes):
 
 
 def test_facts_are_cut_with_their_gold():
-    """Whoever takes some items out takes what is known of them along."""
+    """Selecting some items also selects their gold."""
     context = ItemContext(np.ones(3), np.zeros(3), np.arange(3), np.eye(3), 9, np.array([-1, 2, 0]))
     some = context.rows(np.array([2, 1, 1]))
     assert some.gold is not None

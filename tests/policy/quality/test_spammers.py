@@ -18,7 +18,7 @@ def columns(*counts):
 
 @given(counts=COUNTS)
 def test_between_two_labels_it_is_the_test_of_a_coin(counts):
-    """As scipy has it; 1 without answers."""
+    """The p-value equals scipy's; it is 1 without answers."""
     agreed, answered = columns(counts)
     p_value = Spammers().p_value(agreed, answered, 2)[0]
     assert p_value == pytest.approx(stats.binomtest(*counts, 0.5).pvalue if counts[1] else 1.0, rel=1e-9)
@@ -26,7 +26,7 @@ def test_between_two_labels_it_is_the_test_of_a_coin(counts):
 
 @given(counts=COUNTS, classes=st.integers(3, 9))
 def test_between_more_labels_the_smaller_tail_is_doubled(counts, classes):
-    """Both tails as scipy has them."""
+    """Both tails equal scipy's."""
     agreed, answered = columns(counts)
     guess = stats.binom(counts[1], 1 / classes)
     tails = guess.cdf(counts[0]), guess.sf(counts[0] - 1)
@@ -34,7 +34,7 @@ def test_between_more_labels_the_smaller_tail_is_doubled(counts, classes):
 
 
 def blocked_within(answers, accuracy, spammers):
-    """The chance that a worker is ever taken for a spammer when tested after each answer between two labels."""
+    """The probability that a worker is ever blocked if tested after each answer, with two labels."""
     going, blocked = np.ones(1), 0.0
     for n in range(1, answers + 1):
         going = accuracy * np.append(0, going) + (1 - accuracy) * np.append(going, 0)
@@ -48,18 +48,18 @@ def blocked_within(answers, accuracy, spammers):
     [(0.5, 0.989), (0.6, 0.809), (0.65, 0.591), (0.7, 0.356), (0.75, 0.166), (0.8, 0.054), (0.9, 0.001)],
 )
 def test_the_defaults_spare_the_good_and_find_the_guessers(accuracy, share):
-    """The table of the docstring: below 6 % of workers who are right with .8, above 90 % of those who guess."""
+    """The table of the docstring: it blocks below 6 % of workers with accuracy .8, and above 90 % of guessers."""
     assert blocked_within(200, accuracy, Spammers()) == pytest.approx(share, abs=0.0006)
 
 
 def test_a_liar_is_no_spammer():
-    """Who is nearly always wrong can be read the other way round."""
+    """The answers of a worker who is nearly always wrong also show the truth."""
     agreed, answered = columns((2, 60), (30, 60), (20, 60))
     assert Spammers().guesses(agreed, answered, 2).tolist() == [False, True, False]
 
 
 def test_guessing_depends_on_the_number_of_labels():
-    """Half right is guessing between two labels, and good between five."""
+    """An accuracy of one half is guessing with two labels, and good with five."""
     agreed, answered = columns((20, 40))
     assert Spammers().guesses(agreed, answered, 2).tolist() == [True]
     assert Spammers().guesses(agreed, answered, 5).tolist() == [False]
@@ -80,7 +80,7 @@ def test_a_test_that_nobody_can_pass_is_refused():
 
 
 def test_a_reason_has_its_numbers():
-    """Machines get the code, people the counts."""
+    """The reason has a code for machines and the counts for people."""
     reason = Spammers().reason(13, 40, classes=3)
     assert reason.code == "spammer"
-    assert reason.message.startswith("13 of 40 answers agree with the final labels; guessing would give 13.3")
+    assert reason.message.startswith("13 of 40 answers agree with the final labels; guessing would give about 13.3")

@@ -1,4 +1,4 @@
-"""The requirements that keep the shared laws: a new kind joins by one line."""
+"""The requirements that keep the shared laws; add a new kind here."""
 
 import pytest
 
@@ -15,7 +15,7 @@ KINDS = [
     Margin(c=1, epsilon=0),
     Margin(c=0, epsilon=0),
     Margin(c=1.5, epsilon=0.2, rounding="random"),
-    Margin(c=0.5, epsilon=0.5, rounding="random"),  # holds at ties, which no label wins
+    Margin(c=0.5, epsilon=0.5, rounding="random"),  # is satisfied at ties, where no label wins
     Posterior(min_probability=0.9),
     Posterior(min_probability=0.890625),
     Profit(value=10, loss=30),
@@ -34,7 +34,7 @@ KINDS = [
 ]
 
 
-# Votes for the leader keep what holds, unless a new draw for every vote can undo it.
+# A vote for the leader keeps a satisfied item satisfied, unless a new random draw for every vote can undo it.
 STEADY = [kind for kind in KINDS if Uses.NUMBER not in kind.uses]
 
 

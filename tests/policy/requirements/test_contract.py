@@ -37,7 +37,7 @@ def prospect_of(votes, context: ItemContext | None = None) -> Lookahead:
 
 @pytest.mark.parametrize(("classes", "most"), [(2, 12), (3, 5), (4, 3)])
 def test_nothing_is_missing_exactly_when_satisfied(requirement, classes, most):
-    """The shortfall is 0 where the requirement holds, and at least 1, whole and finite where it does not."""
+    """The shortfall is 0 where the requirement holds, and elsewhere a finite whole number of at least 1."""
     lookahead = prospect_of(all_votes(classes, most))
     shortfall = requirement.shortfall(lookahead)
     assert np.isfinite(shortfall).all()
@@ -48,7 +48,7 @@ def test_nothing_is_missing_exactly_when_satisfied(requirement, classes, most):
 @settings(max_examples=25, deadline=None)
 @given(votes=VOTES, rng=st.randoms(use_true_random=False))
 def test_classes_are_treated_alike(requirement, votes, rng):
-    """Relabeling the classes permutes the shortfalls, and changes nothing else."""
+    """Renaming the classes permutes the shortfalls, and changes nothing else."""
     order = rng.sample(range(len(votes)), len(votes))
     here, there = prospect_of(votes), prospect_of([votes[c] for c in order])
     np.testing.assert_array_equal(requirement.shortfalls(here)[:, order], requirement.shortfalls(there))
@@ -57,7 +57,7 @@ def test_classes_are_treated_alike(requirement, votes, rng):
 
 @pytest.mark.parametrize(("classes", "most"), [(2, 20), (3, 6)])
 def test_agreeing_votes_never_reopen_an_item(steady_requirement, classes, most):
-    """One more vote for the only leader keeps what holds; random rounding draws again and makes no such promise."""
+    """One more vote for the only leader keeps an item satisfied, except with random rounding, which draws again."""
     votes = all_votes(classes, most)
     ordered = np.sort(votes, axis=1)
     votes = votes[ordered[:, -1] > ordered[:, -2]]
@@ -68,7 +68,7 @@ def test_agreeing_votes_never_reopen_an_item(steady_requirement, classes, most):
 
 
 def test_random_rounding_can_reopen_an_item():
-    """The paper's rounding is drawn again in each round, so a lead that sufficed may fall short after one more vote."""
+    """The paper's rounding draws again for each vote, so a lead that sufficed may not suffice after one more vote."""
     rule = Margin(c=1.5, epsilon=0, rounding="random")  # asks for a lead of 1 or 2, then of 2 or 3
     context = ItemContext(np.ones(200), np.zeros(200), np.arange(200), None, 0)
     before = rule.satisfied(Belief.of(np.tile([1.0, 0.0], (200, 1)), context))
@@ -78,7 +78,7 @@ def test_random_rounding_can_reopen_an_item():
 
 @pytest.mark.parametrize(("classes", "most"), [(2, 8), (3, 4)])
 def test_a_vote_brings_its_class_one_nearer(steady_requirement, classes, most):
-    """A class that is k votes away is k - 1 away after one of them, within the horizon of walks and searches."""
+    """A class with a shortfall of k has k - 1 after one vote for it, within the horizon."""
     here = prospect_of(all_votes(classes, most))
     for c in range(classes):
         away = steady_requirement.shortfalls(here)[:, c]
@@ -90,7 +90,7 @@ def test_a_vote_brings_its_class_one_nearer(steady_requirement, classes, most):
 @settings(max_examples=15, deadline=None)
 @given(rows=MANY, seed=st.integers(0, 100), cost=st.sampled_from([0.5, 1.0, 3.0]))
 def test_many_items_are_judged_like_one(requirement, rows, seed, cost):
-    """Row by row, arrays give what single items give."""
+    """An array of items gives the same results as each item alone."""
     rows = [row for row in rows if len(row) == len(rows[0])]
     costs = np.where(np.arange(len(rows)) % 2 == 0, 1.0, cost)
     together = prospect_of(rows, ItemContext(costs, np.zeros(len(rows)), np.arange(len(rows)), None, seed))
@@ -104,7 +104,7 @@ def test_many_items_are_judged_like_one(requirement, rows, seed, cost):
 
 @pytest.mark.parametrize(("classes", "most"), [(2, 6), (3, 2)])
 def test_reasons_agree_with_decisions(requirement, classes, most):
-    """A reason's code ends in 'not-reached' exactly where one should ask on; none is both good and given up."""
+    """A code ends in 'not-reached' exactly where more answers are wanted; no item is both satisfied and given up."""
     for votes in all_votes(classes, most):
         belief = Belief.of(votes)
         satisfied, given_up = requirement.satisfied(belief)[0], requirement.not_worth_asking(belief)[0]
@@ -113,7 +113,7 @@ def test_reasons_agree_with_decisions(requirement, classes, most):
 
 
 def test_configuration_survives_json(requirement):
-    """What is stored is what was meant."""
+    """Reading the stored JSON gives the same requirement."""
     adapter: TypeAdapter[Requirement] = TypeAdapter(AnyRequirement)
     assert adapter.validate_json(adapter.dump_json(requirement)) == requirement
 
@@ -128,7 +128,7 @@ def test_prior_must_beat_guessing(bad):
 
 @given(c=st.floats(0, 20), epsilon=st.floats(0.01, 2), rounding=st.sampled_from(["none", "random"]))
 def test_margin_stops_in_the_end(c, epsilon, rounding):
-    """From (C / epsilon)^2 votes on, any lead will do, even none."""
+    """From (C / epsilon)^2 votes on, any lead is enough, even 0."""
     enough = int(np.ceil(max(1, (c / epsilon) ** 2)))
     even = Belief.of([[enough, enough], [enough + 1, enough]])
     assert Margin(c=c, epsilon=epsilon, rounding=rounding).satisfied(even).all()
@@ -136,7 +136,7 @@ def test_margin_stops_in_the_end(c, epsilon, rounding):
 
 @given(c=st.floats(0, 8), epsilon=st.floats(0, 2), votes=st.lists(st.integers(0, 30), min_size=2, max_size=3))
 def test_margin_formula_is_exact(c, epsilon, votes):
-    """The closed form finds the first lead that is large enough, whatever C and epsilon."""
+    """The closed form finds the first lead that is large enough, for any C and epsilon."""
     rule = Margin(c=c, epsilon=epsilon)
     leader = int(np.argmax(votes))
     further = int(rule.shortfall(prospect_of(votes))[0])
@@ -154,7 +154,7 @@ def test_random_rounding_rounds_up_with_its_fraction():
 
 
 def test_posterior_may_be_reached_exactly():
-    """Four votes to one are right with 57/64, and that much does."""
+    """Four votes to one are right with probability 57/64, which satisfies a requirement of 57/64."""
     four_to_one = Belief.of([4, 1])
     assert Posterior(min_probability=57 / 64).satisfied(four_to_one)[0]
     assert not Posterior(min_probability=57 / 64 + 1e-6).satisfied(four_to_one)[0]
@@ -178,7 +178,7 @@ def verdict(requirement, votes, **limits):
 
 
 def test_what_does_not_pay_is_given_up():
-    """A first answer is worth a quarter of the loss: at a loss of four it is not asked for, at five it is."""
+    """A first answer is worth a quarter of the loss: it does not pay at a loss of four, but pays at five."""
     given_up, judgement = verdict(Profit(value=9, loss=4), [0, 0])
     assert (given_up.decision, given_up.reason.code, given_up.label) == (Decision.GIVE_UP, "does-not-pay", None)
     assert judgement.max_open_assignments[0] == 0
@@ -186,7 +186,7 @@ def test_what_does_not_pay_is_given_up():
 
 
 def test_a_tie_that_does_not_pay_waits_for_the_minimum_count():
-    """MI(1, 1) = 1/5: at a loss of 4.5 a tie is given up, but not before every item has its three labels."""
+    """MI(1, 1) = 1/5: at a loss of 4.5 a tie is given up, but only after the item has its three labels."""
     profit = Profit(value=9, loss=4.5)
     assert verdict(profit, [1, 1])[0].reason.code == "does-not-pay"
     asked_on, judgement = verdict(profit, [1, 1], min_labels=3)

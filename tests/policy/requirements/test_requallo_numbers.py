@@ -1,4 +1,4 @@
-"""What Li et al. (WSDM 2016) print: Examples 1 to 4 and Table 2."""
+"""The printed numbers of Li et al. (WSDM 2016): Examples 1 to 4 and Table 2."""
 
 import numpy as np
 import pytest
@@ -19,7 +19,7 @@ TABLE_2 = [
 
 
 def with_pseudo_votes(*counts) -> np.ndarray:
-    """Real votes that stand at these counts once each class has its pseudo-vote."""
+    """Real votes that give these counts when each class has its pseudo-vote."""
     return np.array(counts, dtype=float) - 1
 
 
@@ -58,12 +58,12 @@ def test_examples_2_and_4():
 
 
 def test_example_3():
-    """Ratio 4 at three votes to one: five are needed in all, or fifteen if the other class is to win."""
+    """Ratio 4 at three votes to one: five are needed in total, or fifteen for the other class to win."""
     assert needed_in_all(Ratio(min_ratio=4), with_pseudo_votes(3, 1)).tolist() == [[5, 15]]
 
 
 def test_the_test_is_strict():
-    """A p-value of alpha is not below alpha: Example 2 at its own p-value."""
+    """A p-value equal to alpha is not below alpha: Example 2 with its p-value as alpha."""
     votes = Belief.of(with_pseudo_votes(1, 4))
     assert not Significance(alpha=0.1875).satisfied(votes)[0]
     assert Significance(alpha=0.1876).satisfied(votes)[0]

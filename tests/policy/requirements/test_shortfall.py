@@ -1,4 +1,4 @@
-"""The shortfall is the truth: no sequence of votes gets there sooner, and one gets there in time."""
+"""The shortfall is exact: some sequence of that many votes satisfies the requirement, and no shorter one does."""
 
 from dataclasses import replace
 from itertools import product
@@ -14,12 +14,12 @@ from app.policy.core.lookahead import Lookahead
 from app.policy.requirements import Posterior, Requirement
 from app.policy.worker_models import Anonymous, Auto, Confusion
 
-# (classes, most votes at the start, most votes in all); every shortfall of the kinds tested ends within the last
+# (classes, most votes at the start, most votes in total); every shortfall of the tested kinds is within the total
 SMALL_STATES = [(2, 6, 26), (3, 4, 18)]
 
 
 def same_item(rows: int) -> ItemContext:
-    """The item with number 5, seed 11 and cost 1, many times over: what chance hangs on is the same."""
+    """The item with number 5, seed 11 and cost 1, repeated: all rows have the same random draws."""
     return ItemContext(np.ones(rows), np.zeros(rows), np.full(rows, 5), None, 11)
 
 
@@ -33,7 +33,7 @@ def all_votes(classes: int, most: int) -> np.ndarray:
 
 @pytest.mark.parametrize(("classes", "start", "most"), SMALL_STATES)
 def test_shortfall_is_the_shortest_way(requirement, classes, start, most):
-    """From every small state, the nearest state that satisfies is exactly as far away as the shortfall says."""
+    """From every small state, the nearest satisfied state is exactly as many votes away as the shortfall says."""
     reachable = all_votes(classes, most)
     good = reachable[requirement.satisfied(Belief.of(reachable, same_item(len(reachable))))]
     states = all_votes(classes, start)
@@ -45,7 +45,7 @@ def test_shortfall_is_the_shortest_way(requirement, classes, start, most):
 
 @pytest.mark.parametrize(("classes", "start"), [(2, 4), (3, 3)])
 def test_shortfalls_are_the_first_time_a_class_wins(requirement, classes, start):
-    """By winner: votes for one class, one by one, until the requirement holds and that class leads alone."""
+    """Votes for one class are added one by one until the requirement holds and that class leads alone."""
     states = all_votes(classes, start)
     found = requirement.shortfalls(prospect_of(states))
     for c in range(classes):
@@ -66,7 +66,7 @@ def test_shortfalls_are_the_first_time_a_class_wins(requirement, classes, start)
     st.data(),
 )
 def test_looking_ahead_at_once_is_what_walking_finds(model, classes, effective_requirement, data):
-    """Models of a true class foresee any number of votes: the search and the walk agree, vote by vote."""
+    """Models with a true class can predict any number of votes: search and step-by-step counting agree."""
     chances = data.draw(st.lists(st.floats(1e-6, 1), min_size=classes, max_size=classes))
     model_state = np.log(np.array([chances]) / sum(chances))
     lookahead = Lookahead.of(model, State(np.zeros((1, classes)), model_state), ItemContext.plain(1))
@@ -76,7 +76,7 @@ def test_looking_ahead_at_once_is_what_walking_finds(model, classes, effective_r
 
 @given(st.integers(2, 5), st.data())
 def test_one_answer_foreseen_is_that_answer(classes, data):
-    """What an answer would make of items is told without making it, by every stage of `auto`, of gold items too."""
+    """In every stage of `auto`, the predicted posterior after an answer equals the learned one, also on gold items."""
     auto = Auto()
     stages = auto.stages(classes).models
     model = data.draw(st.sampled_from([*stages, Confusion(prior=(2.0, 3.0))]))

@@ -1,4 +1,4 @@
-"""Candidate workers for the tests of worker choices, and the list that a new choice joins by one line."""
+"""Candidate workers for the tests of worker choices, and the list of choices; add a new one here."""
 
 import numpy as np
 

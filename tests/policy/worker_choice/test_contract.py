@@ -1,4 +1,4 @@
-"""Laws that every worker choice keeps; a new one joins by a line in `cases.CHOICES`."""
+"""Laws that every worker choice keeps; add a new one to `cases.CHOICES`."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ from tests.policy.worker_choice.cases import CHOICES, candidates
 
 @pytest.mark.parametrize("choice", CHOICES, ids=lambda choice: choice.kind)
 def test_only_workers_with_an_item_are_asked(choice):
-    """However good the record is; without any item the answer is None."""
+    """A worker without an item is not asked, however good the record; if nobody has an item, the result is None."""
     record_of_all = {
         "price": 1.0,
         "agreed_answers": np.array([9.0, 3.0, 0.0]),
@@ -31,14 +31,14 @@ def test_ties_are_broken_at_random_by_seed_and_turn(choice):
 
 
 def test_the_kind_selects_the_choice():
-    """The union is the schema."""
+    """The union reads each choice by its kind."""
     union = TypeAdapter(AnyWorkerChoice)
     for choice in CHOICES:
         assert union.validate_python({"kind": choice.kind}) == choice
 
 
 class Cheapest(WorkerChoice):
-    """A choice as somebody else would write it: one method."""
+    """A choice as a contributor would write it: one method."""
 
     kind: str = "cheapest"
 
@@ -56,20 +56,20 @@ def test_a_new_choice_needs_one_method():
 
 
 class FirstItems(Cheapest):
-    """A choice that overrides `on_trial` and does not say so."""
+    """A choice that overrides `on_trial` without setting a flag."""
 
     def on_trial(self, context, answers, paid_for):  # noqa: ARG002  by number alone
         return context.number < 3
 
 
 class NoBeginners(Cheapest):
-    """A choice that overrides `low_information` and does not say so."""
+    """A choice that overrides `low_information` without setting a flag."""
 
     def low_information(self, information, answers):  # noqa: ARG002  by answers alone
         return answers < 5
 
 
 def test_what_a_choice_overrides_cannot_be_overlooked():
-    """The engine asks these flags before it asks the methods, so they follow from what the class defines."""
+    """The engine checks these flags before it calls the methods, so the flags follow from what the class defines."""
     assert FirstItems().has_trial
     assert NoBeginners().marks_low_information

@@ -24,7 +24,7 @@ def scene():
 
 @pytest.mark.parametrize("allocation", ["opt-kg", "information"])
 def test_one_pass_values_every_pair(allocation):
-    """Each pair is worth its value alone per cost of both, and the worker of the best pair is asked."""
+    """Each pair has the value that it has alone, per cost of item and worker; the worker of the best pair is asked."""
     state, context, skills, price = scene()
     policy = JobPolicy.model_validate(
         {"labels": ["a", "b"], "worker_model": {"kind": "one-coin"}, "allocation": {"kind": allocation}}
@@ -73,7 +73,7 @@ def test_a_trial_comes_first_until_its_items_have_their_answers():
 
 
 def test_a_trial_takes_no_more_than_a_tenth_of_what_the_budget_buys():
-    """Beyond the first answers; with less money fewer items, all of which are on trial with more money, too."""
+    """First answers do not count. Less money means fewer trial items, all of them also on trial with more money."""
     context, none, before = ItemContext.plain(2000, seed=5), np.zeros(2000), np.zeros(2000, dtype=bool)
     for budget in (200.0, 1000.0, 2000.0, 3000.0, 4000.0, None):
         policy = JobPolicy(labels=("a", "b"), worker_choice=Pair(), seed=5)
@@ -85,7 +85,7 @@ def test_a_trial_takes_no_more_than_a_tenth_of_what_the_budget_buys():
 
 
 def test_a_trial_depends_on_item_cost_and_on_the_configured_share():
-    """Where items cost twice as much, the same budget buys half; a configured share stays."""
+    """If items cost twice as much, the same budget buys half as many answers; a configured share does not change."""
     context, none = replace(ItemContext.plain(2000, seed=5), cost=np.full(2000, 2.0)), np.zeros(2000)
     here, there = (
         Engine(JobPolicy(labels=("a", "b"), worker_choice=Pair(trial=trial), seed=5), 4000.0, inverse_costs=1000.0)
@@ -105,7 +105,7 @@ def test_an_answer_on_a_trial_item_is_valued_twenty_times_as_high():
 
 
 def test_as_many_answers_as_items_come_before_any_second_opinion():
-    """Then one in five goes to others, by the seed and the number of the assignment alone."""
+    """Then one in five goes to a less trusted worker, drawn from the seed and the assignment's number alone."""
     turns = np.arange(1, 20_001)
     others = Pair().wants_second_opinion(3, turns, items=10_000)
     assert not others[:10_000].any()
@@ -118,7 +118,7 @@ def test_as_many_answers_as_items_come_before_any_second_opinion():
 
 
 def test_a_second_opinion_is_of_a_less_trusted_and_not_more_expensive_worker():
-    """Each of them in some turn; never one who charges more, has no item, or whose answers have no value."""
+    """Each such worker is asked in some turn; never one who charges more, has no item, or gives worthless answers."""
     accuracy = np.array([0.95, 0.9, 0.7, 0.6, 0.5, 0.4, 0.3])
     some = candidates([9.0, 8.0, 2.0, 1.0, 90.0, -np.inf, 1e-6], price=[1, 1, 1, 1, 100, 1, 1], accuracy=accuracy)
     asked = [Pair(second_opinions=1).choose_from(some, seed=2, turn=turn, items=0) for turn in range(1, 200)]

@@ -1,4 +1,4 @@
-"""Workers whose answers say too little get no new work, within limits that protect the others."""
+"""Low-information workers get no new work, within limits that protect the others."""
 
 import numpy as np
 import pytest
@@ -24,7 +24,7 @@ SKILLS = np.array([[80.0, 20.0], [10.0, 90.0], [55.0, 45.0], [50.0, 50.0]])  # a
 
 
 def test_relative_information_follows_the_formula():
-    """With .5 / sqrt(100) for the doubt; a worker who is nearly always wrong is worth as much as one who is right."""
+    """The optimism is .5 / sqrt(100); workers who are nearly always wrong give as much information as right ones."""
     price, answers = np.array([1.0, 1.0, 1.0, 0.25]), np.array([30, 10, 40, 20])
     accuracy = SKILLS[:, 0] / 100
     expected_gain, better, worse = (
@@ -45,7 +45,7 @@ def crowd_with(*rows, others=10):
     "policy", [{}, {"worker_model": {"kind": "one-coin"}}, {"worker_model": {"kind": "confusion"}}]
 )
 def test_workers_who_guess_are_low_information(policy):
-    """Not those who are nearly always wrong, not newcomers, and nobody in a small crowd or if the job says so."""
+    """Newcomers and workers who are nearly always wrong are not marked; in a small crowd or at share 0, nobody is."""
     engine = Engine(JobPolicy.model_validate({"labels": ["a", "b"], **policy}))
     skill = crowd_with(*SKILLS)
     if policy.get("worker_model") == {"kind": "confusion"}:
@@ -60,7 +60,7 @@ def test_workers_who_guess_are_low_information(policy):
 
 
 def test_at_most_a_fifth_is_marked_those_with_the_least_information():
-    """A group that agrees with itself must not exclude all others; several crowds are judged each by itself."""
+    """A group that agrees with itself must not exclude all others; several crowds are judged independently."""
     engine, answers = Engine(JobPolicy(labels=("a", "b"))), np.full(30, 40)
     guessing = np.array([[20.0 + n / 10, 20.0] for n in range(15)])
     skill = np.concatenate([guessing, np.tile(SKILLS[0], (15, 1))])

@@ -1,4 +1,4 @@
-"""The upper confidence bound is the paper's, and finds the good workers."""
+"""The upper confidence bound equals the paper's, and finds the good workers."""
 
 import numpy as np
 
@@ -16,7 +16,7 @@ def test_the_index_is_the_papers():
 
 
 def test_the_highest_index_is_asked():
-    """Three of four (1.25) comes before 80 of 100 (0.9): little is known of the first."""
+    """Three of four (1.25) comes before 80 of 100 (0.9), because little is known about the first worker."""
     assert UpperConfidence().choose(*record((80, 100), (3, 4), (1, 4)), np.arange(3), seed=1) == 1
 
 

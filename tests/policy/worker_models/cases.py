@@ -1,4 +1,4 @@
-"""Worker models, workers and jobs for the tests of worker models; a new model joins by a line in MODELS."""
+"""Worker models, workers and jobs for the tests of worker models; add a new model to MODELS."""
 
 from functools import reduce
 
@@ -32,7 +32,7 @@ def lopsided(model, classes, right, wrong):
 
 
 def renamed(model, skill, order):
-    """The skill of the same worker once class c is called order[c]."""
+    """The skill of the same worker when class c is renamed order[c]."""
     classes, back = len(order), np.argsort(order)
     if isinstance(model, TwoCoin):
         return skill.reshape(2, 2)[back].ravel()

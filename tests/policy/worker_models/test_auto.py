@@ -41,12 +41,12 @@ def simulated(seed, *, bias, items=200, workers=15, each=4):
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize(("bias", "stage"), [(0.0, 0), (0.22, 1)])
 def test_the_crowd_decides(seed, bias, stage):
-    """Workers who err alike on both classes keep one accuracy; workers who favour a class get two."""
+    """Workers with equal error rates on both classes keep one accuracy; workers who favour a class get two."""
     assert chosen(simulated(seed, bias=bias)).stage == stage
 
 
 def test_it_does_not_flip():
-    """Where the gain is less than the margin, whichever stage is in force stays."""
+    """If the gain is below the margin, the stage in force stays."""
     ballots = simulated(1, bias=0.06)
     assert [chosen(ballots, stage).stage for stage in (0, 1)] == [0, 1]
 
@@ -64,7 +64,7 @@ def test_it_goes_back_if_matrices_predict_worse():
 
 @pytest.mark.parametrize(("stage", "share"), [(0, 0.5), (1, 0.2)])
 def test_a_fit_is_the_average_of_both_models(stage, share):
-    """In probabilities, gold included; skills are those of the stage in force."""
+    """Probabilities are averaged, gold included; skills are those of the stage in force."""
     ballots = replace(simulated(1, bias=0.1), gold=np.where(np.arange(200) < 10, 1, -1))
     context, own, other = ItemContext.plain(200), crowd(ballots, stage), crowd(ballots, 1 - stage)
     here = MODEL.stages(2).model(stage).refit(ballots, context, own, own)
@@ -77,7 +77,7 @@ def test_a_fit_is_the_average_of_both_models(stage, share):
 
 
 def test_what_copying_says_is_not_averaged():
-    """If some workers copy one source, the models that believe them do not count."""
+    """If some workers copy one source, the other two stages, which trust copiers, are not averaged in."""
     ballots = simulated(1, bias=0.1)
     context, own = ItemContext.plain(200), crowd(ballots, 2)
     here, there = (
@@ -88,7 +88,7 @@ def test_what_copying_says_is_not_averaged():
 
 
 def test_few_answers_decide_nothing():
-    """Below a hundred the stage stays, and says why; but that is too few to suspect copying."""
+    """With fewer than a hundred answers the stage stays, with a reason; copying cannot be suspected either."""
     ballots = simulated(1, bias=0.22).only(np.arange(800) < 99)
     for stage in (0, 1):
         choice = chosen(ballots, stage)
@@ -98,7 +98,7 @@ def test_few_answers_decide_nothing():
 
 
 def test_a_clear_case_is_seen_on_a_fifth():
-    """If the first fifth shows no gain, the others are not tried; a change is decided on all answers."""
+    """If the first fifth shows no gain, the others are not used; a change is decided on all answers."""
     plain, leaning = (chosen(simulated(2, bias=bias)) for bias in (0.0, 0.22))
     assert plain.answers == pytest.approx(160, abs=40)
     assert leaning.answers == 800
@@ -106,7 +106,7 @@ def test_a_clear_case_is_seen_on_a_fifth():
 
 @pytest.mark.parametrize("seed", range(5))
 def test_unequal_classes_are_no_reason_to_move(seed):
-    """All workers are right alike on either class; a rare class must not look like workers who favour the other one."""
+    """Workers are equally accurate on both classes; a rare class must not look like workers who favour the other."""
     rng = np.random.default_rng(seed)
     truth, item, worker = (rng.random(300) < 0.05).astype(int), np.repeat(np.arange(300), 3), rng.integers(15, size=900)
     label = np.where(rng.random(900) < 0.8, truth[item], 1 - truth[item])
@@ -122,7 +122,7 @@ def test_too_many_labels_leave_one_stage():
 
 
 def test_a_reason_names_both_models_and_the_numbers():
-    """A person can see what was compared, on how much, and how sure it is."""
+    """It says what was compared, on how many answers, and with which standard error."""
     choice = chosen(simulated(2, bias=0.22))
     apart = choice.held_out["two-coin"] - choice.held_out["one-coin"]
     assert choice.reason.code == "predicts-better"
@@ -131,7 +131,7 @@ def test_a_reason_names_both_models_and_the_numbers():
 
 
 def test_the_same_job_decides_the_same():
-    """Chance depends on the seed alone."""
+    """Random draws depend on the seed alone."""
     ballots = simulated(4, bias=0.1)
     assert chosen(ballots, seed=5) == chosen(ballots, seed=5)
     assert chosen(ballots, seed=5).held_out != chosen(ballots, seed=6).held_out
@@ -139,7 +139,7 @@ def test_the_same_job_decides_the_same():
 
 @given(answers=st.integers(1, 2000), more=st.integers(0, 500), seed=st.integers(0, 2**62))
 def test_an_answer_keeps_its_fold(answers, more, seed):
-    """Every answer is held out once, and in the same fold however many come after it."""
+    """Every answer is held out once, and stays in the same fold when more answers arrive."""
     here, there = np.array(folds(answers, seed)), np.array(folds(answers + more, seed))
     assert (here.sum(axis=0) == 1).all()
     assert (there[:, :answers] == here).all()
@@ -153,7 +153,7 @@ def test_very_many_answers_are_held_out_once():
 
 @pytest.mark.parametrize("model", [Auto(), Confusion(), Copied()], ids=lambda model: model.kind)
 def test_predictions_are_a_distribution(model):
-    """The chances of all labels that a held-out answer could have had sum to 1."""
+    """The probabilities of all possible labels of a held-out answer sum to 1."""
     ballots, held = simulated(5, bias=0.1), np.arange(800) < 50
     prior, total = np.tile(model.newcomer(2), (ballots.workers, 1)), np.zeros(50)
     for label in range(2):
@@ -165,7 +165,7 @@ def test_predictions_are_a_distribution(model):
 
 
 def test_the_error_of_a_gain_is_that_of_a_mean_of_workers():
-    """With as many answers of each worker it is the usual standard error of the workers' means."""
+    """If all workers have the same number of answers, it is the usual standard error of the workers' means."""
     rng = np.random.default_rng(7)
     worker = np.repeat(np.arange(20), 30)
     apart = rng.normal(size=20)[worker] + 0.1 * rng.normal(size=600)
@@ -180,7 +180,7 @@ def test_the_error_of_a_gain_is_that_of_a_mean_of_workers():
     classes=st.integers(2, 9),
 )
 def test_conversion_there_and_back_changes_nothing(skill, classes):
-    """Nor does it make more of the answers than there were; a newcomer stays a newcomer."""
+    """It also adds no evidence, and a newcomer stays a newcomer."""
     workers = np.array(skill)
     stages = MODEL.stages(classes)
     there, matrix = stages.convert(workers, 0, 1), stages.model(1)
@@ -191,7 +191,7 @@ def test_conversion_there_and_back_changes_nothing(skill, classes):
 
 
 def test_items_read_the_same_in_either_stage():
-    """The state has the same shape in both, so a change of stage moves no item by itself."""
+    """The state has the same shape in both, so a change of stage alone changes no item."""
     context = ItemContext.plain(1)
     state = MODEL.start(context, 3)
     after = MODEL.after_answer(state, context, np.array([[7.0, 2.0]]), np.array([2]))
@@ -209,7 +209,7 @@ def test_items_read_the_same_in_either_stage():
     ],
 )
 def test_recorded_crowds(name, stage, least):
-    """Which stage recorded crowds call for under any seed, and the accuracy of the fit there; ties count one half."""
+    """The stage that recorded crowds lead to under any seed, and the accuracy of its fit; ties count one half."""
     ballots, truth = recorded(name)
     for seed in range(3 if len(ballots.item) < 50_000 else 1):
         assert chosen(ballots, seed=seed).stage == stage

@@ -1,4 +1,4 @@
-"""Items that are not clear: laws, an exact sum over degrees, and confidence that holds what it says."""
+"""Items that are not clear: laws, an exact sum over degrees, and calibrated confidence."""
 
 from dataclasses import replace
 from itertools import product
@@ -26,7 +26,7 @@ ONE_ACCURACY, ROWS = Auto(), Auto().stages(2).model(1)
 
 
 def after(model, answers, classes=2):
-    """The state of one item after answers (right, wrong, label) of workers with so many right and wrong answers."""
+    """The state of one item after answers (right, wrong, label): the worker's right and wrong answers, the label."""
     state = model.start(FACTS, classes)
     for right, wrong, label in answers:
         skill = type(model)(prior=(right, wrong)).newcomer(classes)[None]
@@ -39,7 +39,7 @@ ANSWERS = st.lists(st.tuples(st.floats(0.5, 50), st.floats(0.5, 50), st.integers
 
 @given(answers=ANSWERS)
 def test_the_belief_is_the_sum_over_all_truths_and_degrees(answers):
-    """Three classes: P(t, g) ~ P(g) times the chance of every answer, written out."""
+    """With three classes, P(t, g) ~ P(g) times the probability of every answer, written out."""
     weight = np.zeros(3)
     for truth, (degree, share) in product(range(3), zip(OF_CROWDS.degrees, OF_CROWDS.shares, strict=True)):
         chance = share
@@ -53,7 +53,7 @@ def test_the_belief_is_the_sum_over_all_truths_and_degrees(answers):
 
 @given(answers=ANSWERS, right=st.floats(0.5, 50), wrong=st.floats(0.5, 50))
 def test_what_will_be_answered_is_what_beliefs_average_to(answers, right, wrong):
-    """Exact Bayes: the posteriors after each answer, weighed by its chance, are the posterior now."""
+    """Exact Bayes: the mean of the posteriors after each answer, weighted by its probability, is the posterior now."""
     skill = np.array([[right, wrong]])
     lookahead = Lookahead.of(ONE_ACCURACY, after(ONE_ACCURACY, answers, 3), FACTS, skill)
     mean = sum(lookahead.chances[0, c] * lookahead.after_all(c).now.posterior[0] for c in range(3))
@@ -62,7 +62,7 @@ def test_what_will_be_answered_is_what_beliefs_average_to(answers, right, wrong)
 
 
 def test_divided_opinions_tell_of_the_item_and_not_of_its_workers():
-    """After five votes for each class a further answer says less than on an item with few answers."""
+    """After five votes for each class, a further answer has less information than on an item with few answers."""
     begun, divided = ([(4.0, 1.0, k % 2) for k in range(n)] for n in (2, 10))
     value = [
         Information(order=2.5).value(
@@ -82,7 +82,7 @@ def test_divided_opinions_tell_of_the_item_and_not_of_its_workers():
 
 @pytest.mark.parametrize("model", [ONE_ACCURACY, ROWS, Auto().stages(2).model(2)], ids=["first", "second", "third"])
 def test_evidence_of_before_is_read_as_it_was(model):
-    """Items that were kept as P(class) alone have that belief, and take further answers, wide ones beside them."""
+    """States stored as P(class) alone keep that belief and take further answers, next to states with degrees."""
     wide = after(ROWS, [(4.0, 1.0, 0)])
     narrow = np.pad(np.log([[0.8, 0.2]]), ((0, 0), (0, wide.model_state.shape[1] - 2)), constant_values=np.nan)
     both = State(np.array([[1.0, 0.0], [1.0, 0.0]]), np.concatenate([narrow, wide.model_state]))
@@ -99,7 +99,7 @@ def test_evidence_of_before_is_read_as_it_was(model):
 
 @pytest.mark.parametrize(("classes", "kept"), [(2, 10), (20, 100), (21, 21), (100, 100)])
 def test_no_more_is_kept_of_an_item_than_some_hundred_numbers(classes, kept):
-    """With many labels items are taken to be clear, in every stage alike."""
+    """With many labels all items count as clear, in every stage."""
     for stage in range(3):
         model = Auto().stages(classes).model(stage)
         state = model.start(FACTS, classes)
@@ -109,7 +109,7 @@ def test_no_more_is_kept_of_an_item_than_some_hundred_numbers(classes, kept):
 
 
 def test_a_prior_makes_classes_differ_though_nobody_has_voted():
-    """Three labels, believed with .6, .3 and .1 beforehand: each answer leads elsewhere."""
+    """With priors of .6, .3 and .1 for three labels, each answer leads to a different result."""
     context = replace(FACTS, prior=np.array([[0.6, 0.3, 0.1]]))
     lookahead = Lookahead.of(ONE_ACCURACY, ONE_ACCURACY.start(context, 3), context)
     assert lookahead.namesakes.tolist() == [0, 1, 2]
@@ -122,7 +122,7 @@ HARD = replace(CLEAR, difficulty=Distribution("uniform", 0, 1))
 
 
 def surprise(model, crowd):
-    """How likely the truth was thought to be, as a mean logarithm below 0, from all answers."""
+    """The mean log-probability of the truth, from all answers."""
     sizes = {"items": len(crowd.items), "workers": len(crowd.workers), "classes": len(crowd.labels)}
     ballots = Ballots.of(crowd.item, crowd.worker, crowd.label, **sizes)
     prior = np.tile(model.newcomer(2), (ballots.workers, 1))
@@ -133,7 +133,7 @@ def surprise(model, crowd):
 
 @pytest.mark.parametrize("seed", range(3))
 def test_where_items_are_hard_the_truth_comes_as_less_of_a_surprise(seed):
-    """A model that mistakes hard items for bad workers is confident and wrong; where all is clear little is lost."""
+    """A model that takes hard items for bad workers is overconfident; where all items are clear, little is lost."""
     hard, clear = (generate_answers(recipe, np.random.default_rng(seed)) for recipe in (HARD, CLEAR))
     for ours, theirs in ((ONE_ACCURACY, ClearItems()), (ROWS, Confusion())):
         assert surprise(ours, hard) < surprise(theirs, hard) - 0.03
@@ -141,7 +141,7 @@ def test_where_items_are_hard_the_truth_comes_as_less_of_a_surprise(seed):
 
 
 def test_telling_answers_again_is_hearing_them_one_by_one():
-    """Rows of fresh items and of answered ones stand side by side."""
+    """Fresh and answered items are in one array."""
     ballots = Ballots.of([0, 0, 2], [0, 1, 0], [0, 1, 1], items=3)
     skill = np.array([[8.0, 2.0], [3.0, 2.0]])
     state = replayed(ONE_ACCURACY, ballots, ItemContext.plain(3), skill)
@@ -151,7 +151,7 @@ def test_telling_answers_again_is_hearing_them_one_by_one():
 
 
 def test_a_trial_pays_where_the_job_picks_its_workers():
-    """Half of the crowd guesses: at two labels per item, means of five runs, against the same job without a trial."""
+    """Half of the crowd guesses; means of five runs at two labels per item, compared with the job without trial."""
     crowd = generate_answers(Recipe(items=200, workers=30, answers_per_item=20, spammers=0.5), np.random.default_rng(3))
     policy = policy_of("information", crowd.labels, "choose")
     without = policy.model_copy(update={"worker_choice": policy.worker_choice.model_copy(update={"trial": 0.0})})

@@ -21,7 +21,7 @@ COPIERS = Recipe(items=300, workers=40, answers_per_item=4, copiers=0.5)
 
 
 def of(recipe, seed):
-    """The answers of an invented crowd, and the truth."""
+    """The answers of a synthetic crowd, and the truth."""
     crowd = generate_answers(recipe, np.random.default_rng(seed))
     ballots = Ballots.of(
         crowd.item, crowd.worker, crowd.label, items=recipe.items, workers=recipe.workers, classes=recipe.classes
@@ -58,7 +58,7 @@ def right(fit, truth):
 @pytest.mark.parametrize("classes", [2, 4])
 @pytest.mark.parametrize("seed", range(3))
 def test_copiers_are_found_and_not_believed(seed, classes):
-    """One accuracy per worker believes the source, and so does half of a majority; here the others count."""
+    """One accuracy per worker trusts the source, and a majority half trusts it; this stage trusts the other workers."""
     ballots, truth = of(Recipe(**{**vars(COPIERS), "classes": classes}), seed)
     majority = (ballots.votes().argmax(axis=1) == truth).mean()
     choice = chosen(ballots)
@@ -69,7 +69,7 @@ def test_copiers_are_found_and_not_believed(seed, classes):
 
 
 def test_matrices_compete_with_their_own_priors():
-    """A job in its second stage has a matrix of each worker from other jobs: it uses those, not their mean accuracy."""
+    """A job in its second stage uses each worker's matrix from other jobs as the prior, not the mean accuracy."""
     ballots, _ = of(COPIERS, 1)
     prior = np.tile([30.0, 1.0, 10.0, 10.0], (ballots.workers, 1))
     context = ItemContext.plain(ballots.items)
@@ -90,7 +90,7 @@ def test_the_reason_for_going_back_says_that_nobody_copies():
 
 
 def test_one_item_with_all_answers_is_no_reason_to_fail():
-    """Of very many answers only those on a part of the items are used; with this seed, on none."""
+    """With very many answers only those on a random part of the items are used; with this seed, on no item."""
     many = 300_000
     ballots = Ballots.of(np.zeros(many, int), np.arange(many), np.arange(many) % 2, items=1, classes=2)
     assert not len(sampled(ballots, seed=1).item)
@@ -109,7 +109,7 @@ CROWDS = {
 
 @pytest.mark.parametrize("crowd", CROWDS.values(), ids=CROWDS.keys())
 def test_nobody_is_suspected_without_reason(crowd):
-    """Experts among guessers agree word for word, too; but no second group knows better."""
+    """Experts among guessers also agree in every answer, but there is no second group with knowledge."""
     for seed in range(3):
         ballots, _ = of(Recipe(**{**vars(COPIERS), "copiers": 0.0, **crowd}), seed)
         assert chosen(ballots).stage != 2
@@ -117,13 +117,13 @@ def test_nobody_is_suspected_without_reason(crowd):
 
 
 def test_most_of_a_crowd_is_never_suspected():
-    """A worker who agrees with seven of ten may simply know."""
+    """A worker who agrees with seven of ten others may simply know the answers."""
     for seed in range(3):
         assert chosen(of(Recipe(**{**vars(COPIERS), "copiers": 0.7}), seed)[0]).stage != 2
 
 
 def test_gold_shows_which_group_is_right():
-    """One half knows everything, the other half shares a misconception: without gold the knowing seem to copy."""
+    """One half knows everything, the other half shares a misconception: without gold the first half seems to copy."""
     rng = np.random.default_rng(5)
     truth, misconception = rng.integers(2, size=300), rng.integers(2, size=300)
     item, worker = np.repeat(np.arange(300), 8), np.concatenate([rng.permutation(40)[:8] for _ in range(300)])
@@ -142,7 +142,7 @@ def test_gold_shows_which_group_is_right():
 @settings(max_examples=50)
 @given(data=st.data(), classes=st.integers(2, 4))
 def test_an_item_is_what_enumeration_makes_of_it(data, classes):
-    """Sums over classes stand for sums over all pairs of truth and source, with an answer or without it."""
+    """Sums over classes equal sums over all pairs of truth and source, with an answer and without it."""
     answers = data.draw(st.integers(1, 5))
     label = np.array(data.draw(st.lists(st.integers(0, classes - 1), min_size=answers, max_size=answers)))
     shares = st.lists(st.floats(0.02, 0.98), min_size=answers, max_size=answers)
@@ -197,7 +197,7 @@ def enumerated(ballots, before, hit, share, agreed):
 
 @pytest.mark.parametrize("classes", [2, 3])
 def test_where_answers_form_a_tree_beliefs_are_exact(classes, monkeypatch):
-    """Two items that share one of three workers, whose knowledge is known: by enumeration, shares as they settle."""
+    """Two items share one of three workers of known skill: results equal an enumeration with the fitted shares."""
     monkeypatch.setattr(copier_inference, "_CONVERGED", 1e-12)
     ballots = Ballots.of([0, 0, 1, 1], [0, 1, 1, 2], [0, 1, 0, 0], classes=classes)
     before = np.log(np.random.default_rng(classes).dirichlet(np.ones(classes), 2)).T.copy()
@@ -215,7 +215,7 @@ def test_where_answers_form_a_tree_beliefs_are_exact(classes, monkeypatch):
 
 @pytest.mark.parametrize("classes", [2, 3])
 def test_an_item_with_very_many_answers_is_no_exception(classes):
-    """Four hundred say the same, and each may know or copy: so the source is right, to hundreds of digits."""
+    """Four hundred workers agree, and each may know or copy: the source is right to hundreds of digits."""
     many = 400
     ballots = Ballots.of(np.zeros(many, int), np.arange(many), np.zeros(many, int), items=1, classes=classes)
     level, chance = (
@@ -229,7 +229,7 @@ def test_an_item_with_very_many_answers_is_no_exception(classes):
 
 
 def test_the_same_answers_in_another_order_say_the_same():
-    """A fit looks at the answers, not at when they came."""
+    """A fit does not depend on the order of the answers."""
     ballots, _ = of(COPIERS, 1)
     order = np.random.default_rng(2).permutation(len(ballots.item))
     other = Ballots.of(
@@ -239,7 +239,7 @@ def test_the_same_answers_in_another_order_say_the_same():
 
 
 def test_few_answers_are_no_reason_to_fail():
-    """A job may lose the votes of its workers after it has moved to this stage."""
+    """A job may lose votes of its workers after it has changed to this stage."""
     nobody = Ballots.of([], [], [], items=3, workers=2, classes=2)
     assert chances(fitted(Copied(), nobody)) == pytest.approx(0.5)
     one = Ballots.of([1], [0], [1], items=3, workers=2, classes=2)

@@ -46,7 +46,7 @@ def test_predictions_are_integrals_over_the_weights():
 
 
 def test_a_fit_is_near_the_exact_posterior():
-    """Five answers: the mean is the mode, and within a quarter of a deviation of the exact mean."""
+    """After five answers the mean is the mode, and within a quarter of a standard deviation of the exact mean."""
     grid = Grid(PRIOR)
     for features, positive in ANSWERS:
         grid.answer(np.array(features), positive)
@@ -59,7 +59,7 @@ def test_a_fit_is_near_the_exact_posterior():
 
 
 def test_the_covariance_is_the_curvature_at_the_mode():
-    """One answer: the slope there is 0, and the covariance the inverse of the curvature."""
+    """After one answer the slope at the mode is 0, and the covariance is the inverse of the curvature."""
     features = np.array([1.0, 0.5])
     after = PRIOR.fit(features[None], np.array([True]))
     share = special.expit(features @ after.mean)

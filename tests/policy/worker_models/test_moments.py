@@ -89,7 +89,7 @@ def test_three_classes_keep_the_mean_and_the_total_variance(alpha, c, d, label):
     """Errors spread evenly over the other classes, integrated over the triangle of shares."""
     state = State(np.zeros((1, 3)), np.array([alpha]))
     after, _ = OneCoin().learn(state, FACTS, np.array([[c, d]]), np.array([label]))
-    # Broken like a stick, the shares are two independent Betas.
+    # By stick-breaking, the shares are two independent Betas.
     (u, first), (v, second) = (beta_nodes(alpha[0], alpha[1] + alpha[2]), beta_nodes(alpha[1], alpha[2]))
     u, v = np.meshgrid(u, v, indexing="ij")
     shares = np.stack([u, (1 - u) * v, (1 - u) * (1 - v)])
@@ -119,7 +119,7 @@ def test_a_near_perfect_worker_does_not_cancel(wrong):
 
 
 def test_a_worker_who_cannot_err_is_counted():
-    """At d = 0 exactly no variance is left to match: one more right answer, and nothing is NaN."""
+    """At d = 0 exactly there is no variance to match: one right answer is added, and nothing is NaN."""
     state = State(np.zeros((1, 2)), np.array([[3.0, 2.0]]))
     after, skill = OneCoin().learn(state, FACTS, np.array([[4.0, 0.0]]), np.array([0]))
     assert after.model_state[0] == pytest.approx([4.0, 2.0])
@@ -137,7 +137,7 @@ def test_an_unchanged_mixture_stays():
 
 
 def test_quadrature_of_this_test_is_right():
-    """The integration that the laws above rest on agrees with scipy's on one case."""
+    """The integration that these tests use agrees with scipy's on one case."""
     (mean, _), _ = integrated(lambda t, r: t * r + (1 - t) * (1 - r), (2.5, 1.5), (4.0, 1.0))
 
     def density(t, r):

@@ -1,4 +1,4 @@
-"""A new worker model needs one or two methods, and no flag: models as somebody else would write them run whole jobs."""
+"""A new worker model needs one or two methods and no flag: models as a contributor would write them run whole jobs."""
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ from tests.policy.worker_models.cases import MODELS
 
 
 class FixedAccuracy(TrueClassModel):
-    """Every worker is right with .8: one method."""
+    """Every worker has an accuracy of .8: one method."""
 
     kind: str = "fixed-accuracy"
 
@@ -25,7 +25,7 @@ class FixedAccuracy(TrueClassModel):
 
 
 class OldVotesFade(CountedVotes):
-    """Every vote takes a tenth from those before it: one method."""
+    """Every vote lowers the weight of earlier ones by a tenth: one method."""
 
     kind: str = "old-votes-fade"
 
@@ -58,7 +58,7 @@ def policy_with(model, **fields):
 
 @pytest.mark.parametrize("model", NEW_MODELS, ids=lambda model: model.kind)
 def test_a_new_model_runs_a_whole_job(model):
-    """Items are asked, answered, refitted on demand and resolved as the workers know them."""
+    """Items are asked about, answered, refitted on demand and resolved with the right labels."""
     truth = np.arange(30) % 3
     crowd = Crowd(truth, skilled([0.9] * 30, 3))
     job = SimulatedJob(policy_with(model), crowd, np.random.default_rng(3))
@@ -70,7 +70,7 @@ def test_a_new_model_runs_a_whole_job(model):
 
 @pytest.mark.parametrize("model", NEW_MODELS, ids=lambda model: model.kind)
 def test_a_new_model_has_one_stage_and_claims_nothing(model):
-    """The defaults are those of a model that learns nothing of workers."""
+    """The defaults are those of a model that learns nothing about workers."""
     stages = model.stages(3)
     assert (stages.names, stages.models) == ((model.kind,), (model,))
     assert stages.choose(None, None, None, 0) is None
@@ -81,7 +81,7 @@ def test_a_new_model_has_one_stage_and_claims_nothing(model):
 
 
 def test_bayes_with_a_fixed_accuracy_is_exact():
-    """Two answers for the first class and one for the second, by hand; and what the next answer will be."""
+    """Two answers for the first class and one for the second, computed by hand, and the chances of the next answer."""
     model, context = FixedAccuracy(), ItemContext.plain(1)
     state = model.start(context, 3)
     for label in (0, 1, 0):
@@ -94,7 +94,7 @@ def test_bayes_with_a_fixed_accuracy_is_exact():
 
 
 class Fitted(FixedAccuracy):
-    """A model that overrides `refit` and `score` and does not say so."""
+    """A model that overrides `refit` and `score` without setting a flag."""
 
     def refit(self, ballots, context, skill, prior):  # noqa: ARG002  a stub
         return super().refit(ballots, context, skill, skill)
@@ -104,13 +104,13 @@ class Fitted(FixedAccuracy):
 
 
 def test_what_a_model_overrides_cannot_be_overlooked():
-    """The service asks these flags before it asks the methods, so they follow from what the class defines."""
+    """The service checks these flags before it calls the methods, so the flags follow from what the class defines."""
     assert Fitted().fits_skills
     assert Fitted().scores_finished_items
 
 
 def check_labels_are_treated_alike(model, seed=7):
-    """Labels without votes have equal chances, and an answer with one does to it what it would do to another."""
+    """Labels without votes have equal chances, and an answer has the same effect on each of them."""
     rng, context, classes = np.random.default_rng(seed), ItemContext.plain(20), 5
     parameters = len(model.newcomer(classes))
     state = model.start(context, classes)
@@ -128,7 +128,7 @@ def check_labels_are_treated_alike(model, seed=7):
     "model", [model for model in MODELS if model.treats_labels_alike], ids=lambda model: model.kind
 )
 def test_labels_are_treated_alike_where_a_model_says_so(model):
-    """The short cut that looks ahead for one of several labels without votes is right for any skill."""
+    """Looking ahead for only one of several labels without votes gives the right result for any skill."""
     check_labels_are_treated_alike(model)
 
 
@@ -140,6 +140,6 @@ class FalseClaim(Confusion):
 
 
 def test_a_false_claim_is_found():
-    """The test above fails for a model that claims what it does not keep."""
+    """The check fails for a model whose claim is false."""
     with pytest.raises(AssertionError):
         check_labels_are_treated_alike(FalseClaim())

@@ -1,4 +1,4 @@
-"""Fitting all answers at once: laws for every model, and small jobs whose posterior can be enumerated."""
+"""Fits of all answers at once: laws for every model, and small jobs whose posterior can be enumerated."""
 
 from dataclasses import replace
 from itertools import product
@@ -45,7 +45,7 @@ def posterior(model, fit):
 
 
 def simulated(seed, *, items=150, workers=12, each=5, classes=2):
-    """Answers of workers who are right with .55 to .95, and the truth."""
+    """Answers of workers with accuracies from .55 to .95, and the truth."""
     rng = np.random.default_rng(seed)
     truth, accuracy = rng.integers(classes, size=items), np.linspace(0.55, 0.95, workers)
     item = np.repeat(np.arange(items), each)
@@ -75,7 +75,7 @@ def test_a_fit_has_the_shape_of_what_was_learned(model, classes, answers):
 
 @pytest.mark.parametrize("model", [model for model in MODELS if model not in FITTABLE], ids=lambda model: model.kind)
 def test_models_that_do_not_fit_tell_the_answers_again(model):
-    """Skills stay, and items stand as the answers in their order make them."""
+    """Skills do not change, and items have the state that their answers give in order."""
     ballots, _, _ = simulated(1, classes=3)
     skill, context = crowd_of(model, 3, ballots.workers), ItemContext.plain(ballots.items)
     fit = model.refit(ballots, context, skill, skill)
@@ -86,7 +86,7 @@ def test_models_that_do_not_fit_tell_the_answers_again(model):
 
 @fittable
 def test_the_same_answers_give_the_same_fit(model):
-    """To the last bit, and whatever was believed of the workers before."""
+    """Equal to the last bit, whatever the skills were before."""
     ballots, _, _ = simulated(2)
     context, prior = ItemContext.plain(ballots.items), crowd_of(model, 2, ballots.workers)
     here, there = (model.refit(ballots, context, known, prior) for known in (prior, prior * 7))
@@ -107,7 +107,7 @@ def test_renaming_classes_renames_the_fit(model, classes):
 
 @fittable
 def test_workers_are_told_apart(model):
-    """Fitted accuracies follow the true ones, and items come out better than by the majority."""
+    """Fitted accuracies follow the true ones, and labels are better than those of the majority."""
     ballots, truth, accuracy = simulated(4, items=400)
     fit = refitted(model, ballots)
     assert fit.converged
@@ -118,7 +118,7 @@ def test_workers_are_told_apart(model):
 
 @fittable
 def test_a_reputation_counts_where_answers_are_few(model):
-    """One trusted worker against two of whom nothing is known: the prior decides whom to believe."""
+    """One trusted worker against two unknown workers: the prior decides which label wins."""
     ballots = Ballots.of([0, 0, 0], [0, 1, 2], [0, 1, 1])
     prior = crowd_of(model, 2, 3)
     prior[0] = 100 * type(model)(prior=(9.8, 0.2)).newcomer(2)
@@ -128,7 +128,7 @@ def test_a_reputation_counts_where_answers_are_few(model):
 
 @fittable
 def test_where_the_truth_is_known_skills_are_counts(model):
-    """With gold for every item a fit is counting: right and wrong answers by class, and certainty of the items."""
+    """With gold on every item a fit only counts right and wrong answers by class, and all items are certain."""
     ballots, truth, _ = simulated(5)
     clamped = Ballots.of(ballots.item, ballots.worker, ballots.label, gold=truth)
     fit = refitted(model, clamped)
@@ -142,7 +142,7 @@ def test_where_the_truth_is_known_skills_are_counts(model):
 
 @fittable
 def test_a_fit_of_one_answer_is_learning_it(model):
-    """The only answer of a job says about its item what it says online."""
+    """The only answer of a job has the same effect on its item in a fit as online."""
     ballots, context = Ballots.of([0], [0], [1], classes=2), ItemContext.plain(1)
     online = model.after_answer(model.start(context, 2), context, model.newcomer(2)[None], np.array([1]))
     fit = refitted(model, ballots)
@@ -152,7 +152,7 @@ def test_a_fit_of_one_answer_is_learning_it(model):
 @fittable
 @pytest.mark.parametrize("prior", [(4.0, 1e-14), (1e-14, 1e-14), (10_000.0, 1e-14)])
 def test_a_tiny_prior_is_no_trouble(model, prior):
-    """Pseudo-answers may be next to none; a fit stays finite."""
+    """With nearly no pseudo-answers a fit stays finite."""
     ballots, _, _ = simulated(9, items=40)
     fit = refitted(type(model)(prior=prior), ballots)
     assert np.isfinite(fit.state.model_state).all()
@@ -207,7 +207,7 @@ def by_enumeration(model, ballots, places=120):
 
 @pytest.mark.parametrize("model", [Confusion(), Auto(), Auto().stages(2).model(1)], ids=["confusion", "auto", "auto-1"])
 def test_a_fit_is_near_the_posterior_by_enumeration(model):
-    """All truths and clarities of a small job, skills and shares integrated out: class chances to within 0.02."""
+    """Over all truths and clarities of a small job, skills and shares integrated out: P(class) within 0.02."""
     few = SMALL.only(SMALL.item < 4)
     ballots = Ballots.of(few.item, few.worker, few.label) if len(model.clarity.degrees) > 1 else SMALL
     found = posterior(model, refitted(model, ballots))
@@ -216,7 +216,7 @@ def test_a_fit_is_near_the_posterior_by_enumeration(model):
 
 @pytest.mark.parametrize("model", [OneCoin(), TwoCoin()], ids=lambda model: model.kind)
 def test_leaving_answers_out_is_near_the_posterior_by_enumeration(model):
-    """All 4096 sequences of perfect answers of a small job, shares and skills integrated out: skills to within 0.03."""
+    """Over all 4096 sequences of perfect answers of a small job, shares and skills integrated out: within 0.03."""
     prior, total, weighed = model.dirichlets(crowd_of(model, 2, 3)), 0.0, 0.0
     for perfect in product(range(2), repeat=len(SMALL.item)):
         shown = np.eye(2)[list(perfect)].T
@@ -229,19 +229,19 @@ def test_leaving_answers_out_is_near_the_posterior_by_enumeration(model):
 
 @fittable
 def test_a_coin_moves_no_item_in_a_fit(model):
-    """Answers of a worker who is known to guess leave items as they are, many as they may be."""
+    """Answers of a worker who is known to guess change no item, however many they are."""
     item = np.repeat(np.arange(6), 4)
     ballots = Ballots.of(item, np.tile(np.arange(4), 6), np.where(np.tile(np.arange(4), 6) == 0, 1, item % 2))
     without = ballots.only(ballots.worker != 0)
     prior = crowd_of(model, 2, 4)
-    prior[0] = 1e7  # of everything alike
+    prior[0] = 1e7  # equal counts for every answer
     context = ItemContext.plain(6)
     here, there = (model.read(model.refit(each, context, prior, prior).state, context) for each in (ballots, without))
     assert here.posterior == pytest.approx(there.posterior, abs=1e-4)
 
 
 def rare(seed, items=300, workers=15, each=4):
-    """Four answers per item by workers who are right with .8, whichever class; one item in twenty is of the second."""
+    """Four answers per item by workers with accuracy .8 on both classes; one item in twenty is of the second class."""
     rng = np.random.default_rng(seed)
     truth = (rng.random(items) < 0.05).astype(int)
     item, worker = np.repeat(np.arange(items), each), rng.integers(workers, size=items * each)
@@ -255,7 +255,7 @@ class LevelShares(Confusion):
 
 @pytest.mark.parametrize("seed", range(3))
 def test_a_common_class_is_less_of_a_habit(seed):
-    """With classes taken as level, matrices make a lean of everybody's frequent answer."""
+    """If classes are assumed equally common, matrices take everybody's frequent answer for a bias."""
     ballots, truth = rare(seed)
     here, there = (
         (refitted(model, ballots).state.model_state.argmax(axis=1) == truth).mean()
@@ -267,7 +267,7 @@ def test_a_common_class_is_less_of_a_habit(seed):
 @LIGHT
 @given(answers=ANSWERS)
 def test_estimated_shares_never_silence_a_newcomer(answers):
-    """However common a class, the only answer on an item, by a worker of whom nothing else is known, decides it."""
+    """However common a class is, a single answer by an unknown worker decides an item."""
     ballots = job(answers, 2)
     item, worker, label = (
         np.concatenate([np.repeat(each, 20), [new]])
@@ -289,7 +289,7 @@ def test_an_item_with_a_prior_of_its_own_needs_no_shares():
 
 @given(first=st.integers(1, 1000), growth=st.floats(0, 10), answers=st.integers(0, 10**9))
 def test_a_fit_is_always_followed_by_another(first, growth, answers):
-    """Never before `first` more answers, and not later than the growth says."""
+    """The next fit is never before `first` more answers, and not later than the growth says."""
     step = Refit(first=first, growth=growth).next_at(answers) - answers
     assert step >= first
     assert step <= max(first, growth * answers + 1)

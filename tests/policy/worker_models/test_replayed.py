@@ -15,7 +15,7 @@ from tests.policy.worker_models.cases import ANSWERS, CASES, CROWD, ITEMS, LIGHT
 @LIGHT
 @given(answers=ANSWERS, crowd=CROWD)
 def test_replaying_is_answering_one_by_one(model, classes, answers, crowd):
-    """To the last bit, in the order of the answers, with items' priors and known truths; padding is NaN at the end."""
+    """Equal to the last bit, in the order of the answers, with priors and gold; rows are padded with NaN at the end."""
     ballots, context = job(answers, classes), context_with_a_prior(classes)
     skill = np.stack([lopsided(model, classes, *worker) for worker in crowd])
     together = replayed(model, ballots, context, skill)
@@ -31,14 +31,14 @@ def test_replaying_is_answering_one_by_one(model, classes, answers, crowd):
 
 
 def test_a_spammers_votes_are_not_counted_again():
-    """What the spam filter leaves out at the answer is left out in a replay."""
+    """Votes that the spam filter did not count are not counted in a replay either."""
     model, ballots = SpamFilter(), Ballots.of([0, 0], [0, 1], [1, 0])
     skill = np.array([[10.0, 20.0], [19.0, 20.0]])
     assert replayed(model, ballots, ItemContext.plain(1), skill).votes.tolist() == [[1.0, 0.0]]
 
 
 def test_padding_changes_no_reading():
-    """An item reads the same beside one that has more answers."""
+    """An item has the same belief next to an item with more answers."""
     model, rng = Weighted(), np.random.default_rng(5)
     ballots = Ballots.of([0, 1, 1, 1, 0], [0, 1, 2, 0, 3], [1, 0, 0, 1, 0])
     skill, context = rng.uniform(1, 9, (4, 2)), ItemContext.plain(2)
@@ -49,6 +49,6 @@ def test_padding_changes_no_reading():
 
 
 def test_without_answers_items_stand_as_they_start():
-    """Nothing to replay, nothing changed."""
+    """Without answers to replay, nothing changes."""
     state = replayed(Anonymous(), Ballots.of([], [], [], items=3, classes=2), ItemContext.plain(3), np.empty((0, 0)))
     assert state.votes.tolist() == [[0.0, 0.0]] * 3

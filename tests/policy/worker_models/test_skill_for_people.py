@@ -16,7 +16,7 @@ RATED = [Weighted(), OneCoin(), TwoCoin(), Confusion(), Auto()]
 @LIGHT
 @given(worker=ANY_WORKER)
 def test_an_interval_holds_the_accuracy(model, classes, worker):
-    """It lies between 0 and 1 and around the mean, or is unknown."""
+    """It lies between 0 and 1 and contains the mean, or is unknown."""
     skill = lopsided(model, classes, *worker)[None]
     (low, high), accuracy = model.interval(skill)[0], model.accuracy(skill)[0]
     if isinstance(model, Anonymous | Tiers):
@@ -28,7 +28,7 @@ def test_an_interval_holds_the_accuracy(model, classes, worker):
 @pytest.mark.parametrize("model", [Weighted(), OneCoin(), Auto()], ids=lambda model: model.kind)
 @pytest.mark.parametrize(("right", "wrong"), [(4, 1), (30, 12), (0.5, 0.7)])
 def test_one_coins_interval_is_the_betas(model, right, wrong):
-    """Exactly the quantiles of Beta(right, wrong), as scipy has them."""
+    """Its ends are exactly scipy's quantiles of Beta(right, wrong)."""
     found = model.interval(np.array([[right, wrong]], dtype=float))[0]
     assert found == pytest.approx(stats.beta(right, wrong).ppf([0.025, 0.975]), rel=1e-9)
 
@@ -45,7 +45,7 @@ def test_the_spam_filters_interval_is_by_agreement():
     ids=["two-coin", "confusion"],
 )
 def test_an_interval_of_several_rows_is_near_the_true_one(model, skill):
-    """Against 200,000 draws of every row: to within 0.01."""
+    """Within 0.01 of the quantiles of 200,000 draws of every row."""
     rng, rows = np.random.default_rng(6), model.dirichlets(np.array([skill]))[0]
     drawn = np.mean([rng.dirichlet(row, 200_000)[:, j] for j, row in enumerate(rows)], axis=0)
     assert model.interval(np.array([skill]))[0] == pytest.approx(np.quantile(drawn, [0.025, 0.975]), abs=0.01)
@@ -55,7 +55,7 @@ def test_an_interval_of_several_rows_is_near_the_true_one(model, skill):
 @LIGHT
 @given(worker=ANY_WORKER, bonus=st.floats(0, 2))
 def test_optimism_raises_accuracy_and_keeps_the_evidence(model, classes, worker, bonus):
-    """As much evidence as before, no lower accuracy, always below 1, and no bonus changes nothing."""
+    """The evidence stays, the accuracy does not fall and stays below 1, and a bonus of 0 changes nothing."""
     skill = lopsided(model, classes, *worker)[None]
     hoped = model.optimistic(skill, bonus)
     assert hoped.shape == skill.shape
@@ -70,7 +70,7 @@ def test_optimism_raises_accuracy_and_keeps_the_evidence(model, classes, worker,
 
 @pytest.mark.parametrize("model", RATED, ids=lambda model: model.kind)
 def test_optimism_fades_as_answers_come(model):
-    """The accuracy grows by bonus / sqrt(n), n all answers that the skill is worth."""
+    """The accuracy grows by bonus / sqrt(n), where n is the number of answers behind the skill."""
     for worth in (1.0, 10.0, 100.0):
         skill = worth * type(model)(prior=(6.0, 4.0)).newcomer(2)[None]
         raised = model.accuracy(model.optimistic(skill, 0.3))[0] - model.accuracy(skill)[0]
@@ -79,5 +79,5 @@ def test_optimism_fades_as_answers_come(model):
 
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: model.kind)
 def test_only_the_anonymous_are_all_alike(model):
-    """Whose answer it is changes what it is worth in every model but one."""
+    """In every model but one, the value of an answer depends on its worker."""
     assert (model.newcomer(2).size > 0) == (model.kind != "anonymous")

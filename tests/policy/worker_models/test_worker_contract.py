@@ -1,4 +1,4 @@
-"""Laws that every worker model keeps; a new one joins by a line in `cases.MODELS`."""
+"""Laws that every worker model keeps; add a new one to `cases.MODELS`."""
 
 import numpy as np
 import pytest
@@ -30,7 +30,7 @@ from tests.policy.worker_models.cases import (
 @LIGHT
 @given(history=answers(ANY_WORKER, 6), worker=ANY_WORKER, random=st.randoms(use_true_random=False))
 def test_relabeling_classes_permutes_results(model, classes, history, worker, random):
-    """No class is special: calling class c order[c] moves its numbers, and changes none."""
+    """No class is special: renaming class c to order[c] moves its numbers and changes none."""
     order = np.array(random.sample(range(classes), classes))
     context = ItemContext.plain(1)
     here, there = model.start(context, classes), model.start(context, classes)
@@ -53,7 +53,7 @@ def test_relabeling_classes_permutes_results(model, classes, history, worker, ra
 @LIGHT
 @given(history=answers(ANY_WORKER), random=st.randoms(use_true_random=False))
 def test_votes_are_the_same_in_any_order(model, classes, history, random):
-    """Whatever else an order of answers changes, it does not change how many there are."""
+    """The order of the answers does not change the votes."""
     shuffled = random.sample(history, len(history))
     assert (after(model, classes, history).votes == after(model, classes, shuffled).votes).all()
 
@@ -62,7 +62,7 @@ def test_votes_are_the_same_in_any_order(model, classes, history, random):
 @LIGHT
 @given(history=answers(ANY_WORKER), random=st.randoms(use_true_random=False))
 def test_counting_models_read_the_same_in_any_order(model, history, random):
-    """Where votes keep no trace of when they came, neither does the belief."""
+    """In models that only count votes, the belief does not depend on their order."""
 
     def make(model, classes, right, wrong):
         return model.newcomer(classes) if isinstance(model, Tiers) else skill_of(model, classes, right, wrong)
@@ -75,14 +75,14 @@ def test_counting_models_read_the_same_in_any_order(model, history, random):
 
 @pytest.mark.parametrize("model", [Tiers(), OneCoin(), TwoCoin()], ids=lambda model: model.kind)
 def test_order_matters_where_it_says_so(model):
-    """A good vote weighs by its round (tiers); moment matching forgets a little with every step (coins)."""
+    """A good worker's vote is weighted by its round (tiers); moment matching loses a little in every step (coins)."""
     early, late = [((9.0, 6.0), 0.0), ((4.0, 1.0), 0.9)], [((4.0, 1.0), 0.9), ((9.0, 6.0), 0.0)]
     here, there = (model.read(after(model, 2, each), ItemContext.plain(1)).alpha for each in (early, late))
     assert np.abs(here - there).max() > 1e-4
 
 
 def test_confusion_depends_on_order_through_the_workers_alone():
-    """Bayes itself is orderless: with the same rows for each answer the item ends the same."""
+    """Bayes' rule does not depend on the order: with the same rows for each answer the item ends the same."""
     history = [((9.0, 6.0), 0.0), ((4.0, 1.0), 0.9), ((5.0, 2.0), 0.4)]
     here, there = (after(Confusion(), 3, each).model_state for each in (history, history[::-1]))
     assert here == pytest.approx(there)
@@ -90,7 +90,7 @@ def test_confusion_depends_on_order_through_the_workers_alone():
 
 @pytest.mark.parametrize(("model", "classes"), CASES)
 def test_many_items_are_judged_as_one_by_one(model, classes):
-    """Row i of the arrays is what item i would be alone."""
+    """Row i of the arrays is the result of item i alone."""
     rng = np.random.default_rng(11)
     items, context = 40, ItemContext.plain(40)
     state, alone = model.start(context, classes), [model.start(ItemContext.plain(1), classes) for _ in range(items)]
@@ -112,7 +112,7 @@ def test_many_items_are_judged_as_one_by_one(model, classes):
 @LIGHT
 @given(history=answers(ANY_WORKER), worker=ANY_WORKER)
 def test_chances_are_a_distribution(model, classes, history, worker):
-    """Some answer comes, and none with a negative chance."""
+    """Chances are not negative and sum to 1."""
     skill = lopsided(model, classes, *worker)[None]
     chances = Lookahead.of(model, after(model, classes, history), ItemContext.plain(1), skill).chances
     assert chances.sum() == pytest.approx(1)
@@ -135,7 +135,7 @@ def test_agreeing_with_the_leader_never_lowers_it(model, classes, history, worke
 @LIGHT
 @given(history=answers(ANY_WORKER), coins=st.floats(0.5, 20), label=st.integers(0, 1))
 def test_a_coin_teaches_nothing(model, history, coins, label):
-    """A worker who is right half of the time leaves what is believed of the item as it was."""
+    """An answer of a worker who is right half of the time does not change the belief about the item."""
     state, context = after(model, 2, history), ItemContext.plain(1)
     later, _ = model.learn(state, context, skill_of(model, 2, coins, coins)[None], np.array([label]))
     assert later.model_state == pytest.approx(state.model_state, rel=1e-9, abs=1e-12)
@@ -143,7 +143,7 @@ def test_a_coin_teaches_nothing(model, history, coins, label):
 
 @pytest.mark.parametrize(("model", "classes"), CASES)
 def test_learning_changes_no_argument(model, classes):
-    """State and skill that went in are as they were."""
+    """The state and skill that are passed in are not changed."""
     context = ItemContext.plain(2)
     state = model.start(context, classes)
     skill = np.stack([lopsided(model, classes, 6.0, 2.0)] * 2)
@@ -155,7 +155,7 @@ def test_learning_changes_no_argument(model, classes):
 
 @pytest.mark.parametrize(("model", "classes"), CASES)
 def test_an_items_own_prior_tips_the_balance(model, classes):
-    """The class that the prior favours leads before any answer; an item without prior stays even."""
+    """The class that the prior favours leads before any answer; an item without a prior is undecided."""
     prior = np.full((2, classes), 0.1 / (classes - 1))
     prior[0, 1], prior[1] = 0.9, np.nan
     context = ItemContext(np.ones(2), np.zeros(2), np.arange(2), prior)
@@ -183,7 +183,7 @@ def test_looking_ahead_is_learning(model, classes, history, label):
 
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: model.kind)
 def test_configuration_survives_json(model):
-    """Every model is its own schema, selected by its kind."""
+    """Every model is read back from its JSON, selected by its kind."""
     union = TypeAdapter(AnyWorkerModel)
     assert union.validate_json(union.dump_json(model)) == model
     assert union.validate_python({"kind": model.kind}) == model
@@ -196,7 +196,7 @@ def test_a_newcomer_is_better_than_chance(model):
 
 
 def test_two_coin_refuses_three_labels():
-    """A clear refusal when the job is created, not a wrong number later."""
+    """The job is refused when it is created."""
     with pytest.raises(ValidationError, match="at most 2 labels"):
         JobPolicy(labels=("a", "b", "c"), worker_model=TwoCoin())
     with pytest.raises(ValueError, match="exactly two labels"):
@@ -205,7 +205,7 @@ def test_two_coin_refuses_three_labels():
 
 @pytest.mark.parametrize("classes", [3, 4, 5])
 def test_weighted_votes_follow_the_likelihood(classes):
-    """The winner by weighted counts is the class whose ballots pull most, however many weak ballots oppose it."""
+    """The winner by weighted counts is the class with the strongest ballots, however many weak ballots oppose it."""
     rng, model, context = np.random.default_rng(classes), Weighted(), ItemContext.plain(400)
     state = model.start(context, classes)
     pulls = np.zeros((400, classes))

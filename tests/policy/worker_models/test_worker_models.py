@@ -1,4 +1,4 @@
-"""What each worker model says of its own, with numbers from the papers or from independent arithmetic."""
+"""What is specific to each worker model, with numbers from the papers or from independent arithmetic."""
 
 import numpy as np
 import pytest
@@ -22,7 +22,7 @@ def ballots(*pairs, classes=2):
 
 
 def test_tiers_weigh_by_the_round_and_keep_the_weight():
-    """Weights are lambda gamma^(t-1): good, good, bad at 10 % a round give 1, 1.1 and 0.81, and stay."""
+    """Weights are lambda gamma^(t-1): good, good, bad at 10 % per round give 1, 1.1 and 0.81, and stay the same."""
     model = Tiers()
     state = model.start(FACTS, 2)
     for tier, label in (("good", 0), ("good", 0), ("bad", 1)):
@@ -34,7 +34,7 @@ def test_tiers_weigh_by_the_round_and_keep_the_weight():
 
 
 def test_the_first_tier_takes_the_newcomers():
-    """The order in which tiers are named is meant."""
+    """The order in which tiers are named matters."""
     model = Tiers.model_validate({"tiers": {"silver": {"initial": 0.9, "growth": 1.0}, "gold": {"initial": 2}}})
     assert model.newcomer(2).tolist() == [0.9, 1.0]
 
@@ -47,7 +47,7 @@ def test_a_tier_cannot_outgrow_floats():
 
 
 def test_a_spammers_vote_does_not_count():
-    """Votes stay as they are, for this worker only."""
+    """Only this worker's vote leaves the counts unchanged."""
     model, context = SpamFilter(alpha=0.1, min_labels=10), ItemContext.plain(3)
     skill = np.array([[5.0, 10.0], [9.0, 10.0], [3.0, 6.0]])
     state, _ = model.learn(model.start(context, 2), context, skill, np.array([0, 0, 0]))
@@ -55,7 +55,7 @@ def test_a_spammers_vote_does_not_count():
 
 
 def test_who_guesses_among_five_labels_is_right_once_in_five():
-    """And who is right every other time is no guesser there, although a coin is."""
+    """A worker who is right half of the time is no guesser with five labels, but is one with two."""
     model, context = SpamFilter(), ItemContext.plain(2)
     guesser, good = [6.0, 30.0], [15.0, 30.0]
     for classes, counted in ((5, [0, 1]), (2, [1, 0])):
@@ -64,7 +64,7 @@ def test_who_guesses_among_five_labels_is_right_once_in_five():
 
 
 def test_scores_make_and_unmake_a_spammer():
-    """Skill moves when items finish: a coin is found out at the tenth item, and a better record clears it again."""
+    """Skill changes when items finish: a guesser is found at the tenth item, and a better record clears the worker."""
     model = SpamFilter(alpha=0.1, min_labels=10)
     skill = model.newcomer(2)[None]
     for agreed in [True, False] * 5:
@@ -87,7 +87,7 @@ def test_a_test_that_no_worker_can_pass_is_refused():
 @settings(deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 1), RELIABILITY), max_size=8))
 def test_weighted_shares_maximise_the_likelihood(pairs):
-    """P of Eq. 9, pseudo-ballots included, is where a direct search finds the highest likelihood."""
+    """P of Eq. 9, pseudo-ballots included, is the maximum of the likelihood by direct search."""
     pull = np.array([[(2 * theta - 1) * (1 if label == 0 else -1) for label, theta in pairs]])
 
     def minus_log_likelihood(share):
@@ -115,13 +115,13 @@ def test_weighted_counts_only_move_votes(pairs):
 
 
 def test_perfect_workers_make_weighted_counts_plain():
-    """Reliability 1 for everybody is counting, with any number of classes."""
+    """With a reliability of 1 for everybody, weighted counts are plain counts, for any number of classes."""
     state = ballots(*[(label, 1.0) for label in (0, 0, 1, 0, 2)], classes=3)
     assert Weighted().read(state, FACTS).weights[0] == pytest.approx([3, 1, 1])
 
 
 def test_unsteady_workers_count_less():
-    """One ballot of a reliable worker outweighs one of a shaky worker."""
+    """One ballot of a reliable worker outweighs one of an unreliable worker."""
     assert np.diff(weighted_counts(ballots((0, 0.9), (1, 0.6))))[0, 0] < -0.2
 
 
@@ -139,13 +139,13 @@ def test_items_with_few_ballots_stand_beside_items_with_many():
 
 
 def test_a_weight_moves_when_items_finish():
-    """One more of either kind."""
+    """One right or one wrong answer is added."""
     record = np.array([[9.0, 1.0], [2.0, 3.0]])
     assert Weighted().score(record, np.array([False, True])).tolist() == [[9.0, 2.0], [3.0, 3.0]]
 
 
 def test_the_first_answer_on_a_fresh_item_teaches_nothing_about_its_worker():
-    """Nothing is known to agree or disagree with; on a decided item agreement does teach."""
+    """There is no other answer to compare with; on a decided item, agreement raises the skill."""
     model, skill = OneCoin(), np.array([[4.0, 1.0]])
     _, unchanged = model.learn(model.start(FACTS, 2), FACTS, skill, np.array([0]))
     decided = State(np.array([[20.0, 0.0]]), np.array([[21.0, 1.0]]))
@@ -155,7 +155,7 @@ def test_the_first_answer_on_a_fresh_item_teaches_nothing_about_its_worker():
 
 
 def test_perfect_one_coin_workers_are_anonymous():
-    """With rho = 1 for sure the one-coin model is the paper's first model, plain counting."""
+    """With rho = 1 the one-coin model is the paper's first model, plain counting."""
     sure, label = np.array([[1e9, 1e-6]]), np.array([1])
     state, _ = OneCoin().learn(State(np.zeros((1, 3)), np.array([[3.0, 2.0, 1.0]])), FACTS, sure, label)
     plain, _ = Anonymous().learn(State(np.array([[2.0, 1.0, 0.0]]), np.empty((1, 0))), FACTS, np.empty((1, 0)), label)
@@ -163,7 +163,7 @@ def test_perfect_one_coin_workers_are_anonymous():
 
 
 def test_confusion_is_bayes_with_the_expected_rows():
-    """Three answers with given matrices, multiplied out by hand; the last answer is counted softly in every row."""
+    """Three answers with given matrices, multiplied by hand; the last answer is counted in every row by probability."""
     prior = np.array([[0.5, 0.3, 0.2]])
     context = ItemContext(np.ones(1), np.zeros(1), np.arange(1), prior)
     model, rng = Confusion(), np.random.default_rng(2)
@@ -179,14 +179,14 @@ def test_confusion_is_bayes_with_the_expected_rows():
 
 
 def test_confusion_hears_the_worker_who_is_always_wrong():
-    """A worker known to call every cat a dog is as good as one who does not."""
+    """A worker who is known to call every cat a dog gives as much information as one who is always right."""
     model = Confusion()
     state, _ = model.learn(model.start(FACTS, 2), FACTS, np.array([[1.0, 9.0, 9.0, 1.0]]), np.array([0]))
     assert model.read(state, FACTS).posterior[0] == pytest.approx([0.1, 0.9])
 
 
 def test_a_certain_prior_can_still_be_corrected():
-    """A prior of 1 is taken as nearly 1: enough answers turn it."""
+    """A prior of 1 counts as nearly 1: enough answers overturn it."""
     context = ItemContext(np.ones(1), np.zeros(1), np.arange(1), np.array([[1.0, 0.0]]))
     model = Confusion()
     state = model.start(context, 2)
@@ -201,7 +201,7 @@ def test_a_certain_prior_can_still_be_corrected():
     ids=lambda value: getattr(value, "kind", value),
 )
 def test_an_answer_teaches_to_the_last_bit_what_it_teaches_alone(model, classes):
-    """Whatever the other rows are: a replayed job must come out the same."""
+    """The other rows do not matter: a replayed job must have the same result."""
     rng, items = np.random.default_rng(classes), 33
     context = ItemContext.plain(items)
     state, skill = model.start(context, classes), rng.uniform(0.5, 9, (items, model.newcomer(classes).size))

@@ -21,24 +21,28 @@ class Auto(ErrorRate):
 
         change the stage if  mean(d) > margin * error(d),    d = log P'(answer | rest) - log P(answer | rest).
 
-    All stages take an item to have one true class (Dawid and Skene 1979; Zhang et al., JMLR 17, 2016) and a degree of
-    clarity, and keep log P(class, degree) of each item, so an item reads the same in each. The first stage, `one-coin`,
-    spreads a worker's errors evenly over the other classes. The second has one row of error rates per true class; it is
-    named `two-coin` with two labels and `confusion` with more. In the third, `copied`, some workers copy one source.
+    All stages assume that an item has one true class (Dawid and Skene 1979; Zhang et al., JMLR 17, 2016) and a degree
+    of clarity. They keep log P(class, degree) of each item, so an item's state means the same in each. The first stage,
+    `one-coin`, spreads a worker's errors evenly over the other classes. The second has one row of error rates per true
+    class; it is named `two-coin` with two labels and `confusion` with more. In the third, `copied`, some workers copy
+    one source.
 
-    From 100 answers on, every refit holds a fifth of the answers out, fits the first two stages on the rest, and
-    compares how likely each held-out answer was; the standard error is that of sums by worker. The other fifths follow
-    if the first one shows half of the gain that it would show if the margin were met in the end. Going back needs the
-    same margin, so chance alone does not make it switch to and fro. For the comparison all items count as clear, which
-    gives the same choice in less time, and the first stage may estimate how common classes are; otherwise unequal
-    classes would look like workers who favour one. The third stage comes into force only on strong evidence.
+    From 100 answers on, every refit holds out a fifth of the answers, fits the first two stages on the rest, and
+    compares how likely each held-out answer was. The standard error is that of sums by worker. The other fifths are
+    held out in turn only if the first one shows at least half of the gain that is expected of it when the margin is
+    met. Changing back needs the same margin, so chance alone does not make it switch back and forth. For the comparison
+    all items count as clear, which gives the same choice in less time. The first stage may then estimate how common
+    classes are; otherwise unequal classes would look like workers who favour one. The third stage comes into force only
+    on strong evidence.
 
-    Neither of the first two stages is quite true, and they err on different items. So after a refit the probabilities
-    of an item are a weighted average of both. Skills, and what the next answers say, are those of the stage in force.
+    Neither of the first two stages is exactly true, and they err on different items. So after a refit the probabilities
+    of an item are a weighted average of both. Skills, and the weight of the next answers, are those of the stage in
+    force.
 
-    All answers of six public sets speak for the second stage: by 10 errors on adult2 (accuracy .778 instead of .760),
-    5.6 on bluebirds (.880, .722), 3.2 on RTE (.930, .927), 2.9 on TEMP (.942, .939), 2.7 on D_PosSent (.952, .945), 2.5
-    on weather (.857, .857). Those of 60 simulated crowds with one accuracy per worker never by more than 1.9.
+    With all answers of six public sets the second stage predicts better: by 10 standard errors on adult2 (accuracy .778
+    instead of .760), 5.6 on bluebirds (.880, .722), 3.2 on RTE (.930, .927), 2.9 on TEMP (.942, .939), 2.7 on D_PosSent
+    (.952, .945), 2.5 on weather (.857, .857). In 60 simulated crowds with one accuracy per worker it was never better
+    by more than 1.9 standard errors.
 
     >>> [Auto().stages(labels).names for labels in (2, 5, 101)]
     [('one-coin', 'two-coin', 'copied'), ('one-coin', 'confusion', 'copied'), ('one-coin',)]

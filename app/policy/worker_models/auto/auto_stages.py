@@ -30,8 +30,8 @@ class AutoStages(Stages):
     def convert(self, skill: Array, from_stage: int, to_stage: int) -> Array:
         """The same workers in the shape of another stage, shape (workers, parameters).
 
-        What a worker has shown beyond a new worker is split evenly over the rows, or summed over them. So a new worker
-        stays a new worker, no answer counts twice, and there and back changes nothing.
+        The evidence that a worker has beyond that of a new worker is split evenly over the rows, or summed over them.
+        So a new worker stays a new worker, no answer counts twice, and converting there and back changes nothing.
 
         >>> from app.policy.worker_models import Auto
         >>> Auto().stages(2).convert(np.array([[4.0, 1.0], [24.0, 5.0]]), 0, 1).tolist()
@@ -57,7 +57,7 @@ class AutoStages(Stages):
             message = f"With {self.classes} labels there is only one model: a matrix per worker would be too large"
             return StageChoice(0, {}, 0, Reason("one-stage", message))
         if answers < _MIN_ANSWERS:
-            message = f"{answers} answers are too few to compare models; that starts at {_MIN_ANSWERS}"
+            message = f"{answers} answers are too few to compare models; the comparison starts at {_MIN_ANSWERS}"
             return StageChoice(stage if stage == ROWS else PLAIN, {}, 0, Reason("too-few-answers", message))
         copied = choose_copied(self._contest(ballots, context, prior, stage), _MIN_ANSWERS, in_force=stage == COPIED)
         if copied is not None:

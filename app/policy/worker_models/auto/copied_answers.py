@@ -16,7 +16,7 @@ from app.policy.worker_models.inference.true_class import OF_CROWDS, Clarity, lo
 
 NO_EXPECTATION = (0.5, 0.5)  # pseudo-answers that let the answers alone decide a skill
 _MAX_ITERATIONS, _QUICK_ITERATIONS = 60, 8
-_MIN_GAIN, _ENOUGH_GAIN = 0.03, 15.0  # nats per answer, and in total: good workers agree, too, without copying
+_MIN_GAIN, _ENOUGH_GAIN = 0.03, 15.0  # nats per answer, and in total: good workers also agree without copying
 _MIN_KNOWLEDGE = 0.03  # nats per answer
 _MAX_COPIERS = 0.6  # of the workers
 _COPIER = 0.5  # from this probability on a worker counts as a copier
@@ -30,10 +30,11 @@ class Copied(ErrorRate):
     half, and keeps the result that predicts each answer better from the others. Skills are those of `ErrorRate` under
     its P(t): between fits a copier is a worker who is right as often as the source.
 
-    That copiers give themselves away by common errors is the idea of Dong, Berti-Equille and Srivastava (VLDB 2009).
-    Which of two groups copies can only be seen from how they agree: copiers word for word, others as often as knowledge
-    makes them agree. If one half knows everything and the other half shares a misconception, the fit confuses the two,
-    unless known classes (gold) show who is right. Seen so far only in simulated crowds; no public set has copiers.
+    Common errors reveal copiers: this is the idea of Dong, Berti-Equille and Srivastava (VLDB 2009). Only the way in
+    which workers agree shows which of two groups copies: copiers agree in nearly every answer, other workers as often
+    as their knowledge makes them agree. If one half knows everything and the other half shares a misconception, the fit
+    confuses the two, unless known classes (gold) show who is right. It was tested only on simulated crowds so far; no
+    public set has copiers.
     """
 
     kind: Literal["copied"] = "copied"
@@ -79,10 +80,10 @@ class Copied(ErrorRate):
     def suspected(self, ballots: Ballots, context: ItemContext, prior: Array) -> Mask:
         """Who may be a copier, shape (workers,): a quick look before the comparison on held-out answers.
 
-        Copiers must explain the answers better than one accuracy per worker does, both with the usual prior and with
-        none; otherwise a few experts among guessers would look like copiers. The other workers must know something, or
-        there is no second group. At most three fifths of the workers can be suspected, and only if they are not right
-        more often than the others where the truth is known.
+        Copying must explain the answers better than one accuracy per worker does, both with the usual prior and with
+        none; otherwise a few experts among guessers would look like copiers. The other workers must know something;
+        otherwise there is no second group. At most three fifths of the workers can be suspected, and only if they are
+        not right more often than the others where the truth is known.
         """
         plain = self._clear.refit(ballots, context, prior, prior)
         fit = self._copier_fit(ballots, context, prior, plain, _QUICK_ITERATIONS)
@@ -117,7 +118,7 @@ class CopierPrediction(NamedTuple):
 
 
 def free_skills(prior: Array) -> Array:
-    """Skills of which nothing is expected, one per row of `prior`."""
+    """Skills without any prior expectation, one per row of `prior`."""
     return np.tile(NO_EXPECTATION, (len(prior), 1))
 
 

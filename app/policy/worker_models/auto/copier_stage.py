@@ -23,13 +23,13 @@ _KNOWLEDGE_MARGIN = 1.0  # standard errors by which workers who do not copy must
 def choose_copied(contest: Contest, min_answers: int, *, in_force: bool) -> StageChoice | None:
     """The third stage, if copiers are suspected and copying predicts better than every rival; None otherwise.
 
-    The rivals are the other two stages, and one accuracy per worker of which nothing is expected beforehand. Copying
-    must be better by 2.5 standard errors, or the job's margin if that is more, and workers who do not copy must be
-    predicted better than guesses by 1 standard error. Once in force it stays while it is better at all. With more than
-    200,000 answers, only those on a random part of the items are used.
+    The rivals are the other two stages, and one accuracy per worker without any prior expectation. Copying must be
+    better by 2.5 standard errors, or by the job's margin if that is more, and workers who do not copy must be predicted
+    better than guesses by 1 standard error. Once in force it stays while it is better at all. With more than 200,000
+    answers, only those on a random part of the items are used.
 
-    The error is that of sums by item, because the models differ in what they make of items. By worker, copiers, whom
-    every model predicts well, would look like workers whom this one does not fit.
+    The standard error is that of sums by item, because the models differ in what they conclude about items. With sums
+    by worker, copiers would look like workers whom this model does not fit, because every model predicts them well.
     """
     ballots, context, names = sampled(contest.ballots, contest.context.seed), contest.context, contest.names
     if len(ballots.item) < min_answers:
@@ -62,7 +62,7 @@ def choose_copied(contest: Contest, min_answers: int, *, in_force: bool) -> Stag
 
 
 def sampled(ballots: Ballots, seed: int) -> Ballots:
-    """All answers, or those on a random part of the items, as many as are needed to notice copiers."""
+    """All answers, or only those on a random part of the items if fewer are enough to notice copiers."""
     part = uniform(seed, np.arange(ballots.items)) * len(ballots.item) < _MAX_ANSWERS
     return ballots if part.all() else ballots.only(part[ballots.item])
 
@@ -70,8 +70,8 @@ def sampled(ballots: Ballots, seed: int) -> Ballots:
 def _others_know(knowledge: Array, item: Index, margin: float) -> bool:
     """Whether workers who do not copy are predicted better than guesses: experts among guessers are not copiers.
 
-    A policy asks again where opinions are divided, so guessers who happen to contradict an expert meet on one item more
-    often than by chance, and look like a group of their own unless held-out answers say otherwise.
+    A policy asks again where opinions are divided. So guessers who happen to contradict an expert meet on one item more
+    often than by chance. They look like a group of their own unless held-out answers show that they are not.
     """
     others = ~np.isnan(knowledge)
     if not others.any():

@@ -11,7 +11,7 @@ from app.policy.core.randomness import uniform
 from app.policy.worker_models.inference.latent_truth import LatentTruth
 
 _FOLDS = 5
-_ONE_FOLD_FROM = 50_000  # answers: a fifth of so many is enough to compare models
+_ONE_FOLD_FROM = 50_000  # answers: a fifth of this many is enough to compare models
 
 
 def folds(answers: int, seed: int) -> list[Mask]:

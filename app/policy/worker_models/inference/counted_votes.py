@@ -10,7 +10,7 @@ from app.policy.core.ballots import UNKNOWN
 from app.policy.core.belief import Belief, ItemContext, State, one_more_vote
 from app.policy.worker_models.base import WorkerModel
 
-_CERTAIN = 1e15  # votes for a known class: even a worker who is right 9,999 times in 10,000 is plainly wrong here
+_CERTAIN = 1e15  # votes for a known class: more than any worker's answer, however accurate, can outweigh
 
 PriorWeight = Annotated[
     float, Field(ge=0, le=1000, description="How many votes an item's own prior is worth, if it has one")

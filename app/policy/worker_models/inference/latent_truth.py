@@ -40,8 +40,8 @@ class LatentTruth(TrueClassModel, DirichletSkills):
 
     Classes are equally common except for the items' own priors; or their shares come from Dirichlet((h n + 1) / K, ...)
     for K classes and n items with an answer, where h is `shares_held`. With h = 1 the estimate is half-way between the
-    fit and equal shares, so that a common class says less than a new worker does. With h = 0 the shares can run away
-    with a biased crowd: with one answer per item nothing holds them.
+    fit and equal shares, so that a common class says less than a new worker does. With h = 0 a biased crowd can move
+    the shares far from the truth: with one answer per item nothing limits them.
     """
 
     shares_held: ClassVar[float] = np.inf  # pseudo-items per item that keep the shares of the classes equal

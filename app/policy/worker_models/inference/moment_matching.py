@@ -16,7 +16,7 @@ def match_moments(alpha: Array, gained: Array) -> Array:
         alpha' = (alpha + w) G / (G + (A + 2) B),  A = sum alpha,  B = sum_j w_j (1 - w_j),
         G = sum_j alpha_j (A - alpha_j) + 2 sum_j w_j (A - alpha_j).
 
-    Every term below is a sum of positive ones, so a near-perfect worker (a parameter near 0) does not cancel.
+    Every term below is a sum of positive ones, so a near-perfect worker (a parameter near 0) causes no cancellation.
 
     >>> match_moments(np.array([[1.0, 1.0]]), np.array([[0.8, 0.2]])).round(4).tolist()  # 25/33 of (1.8, 1.2)
     [[1.3636, 0.9091]]
