@@ -58,7 +58,6 @@ _BUSIEST_FIRST = (work, jobs, items, workers, results, recorded_answers, operati
 def create_app(settings: Settings | None = None, clock: Clock = _UTC_NOW) -> FastAPI:
     """Build the application and its services; nothing connects to the database yet."""
     settings = settings or Settings()
-    configure_logs(settings.log_level)
     app = DocumentedApp(
         title="Suffice",
         version=version("suffice"),
@@ -70,7 +69,7 @@ def create_app(settings: Settings | None = None, clock: Clock = _UTC_NOW) -> Fas
         generate_unique_id_function=operation_id,
         separate_input_output_schemas=False,
     )
-    app.state.services = _services(settings, clock)
+    app.state.services = create_services(settings, clock)
     problems.install(app)
     docs_pages.install(app)
     for module in _BUSIEST_FIRST:
@@ -82,7 +81,8 @@ def create_app(settings: Settings | None = None, clock: Clock = _UTC_NOW) -> Fas
     return app
 
 
-def _services(settings: Settings, clock: Clock) -> Services:
+def create_services(settings: Settings, clock: Clock) -> Services:
+    """Build what the endpoints of an application use; `shut_down` closes it."""
     if settings.database_url is None:
         raise StartupError(
             "DATABASE_URL is not set. Set it, or run `suffice serve`, which starts a database of its own"
@@ -106,8 +106,9 @@ def _services(settings: Settings, clock: Clock) -> Services:
 
 @asynccontextmanager
 async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
-    _spare_the_collector()
     services: Services = app.state.services
+    configure_logs(services.settings.log_level)  # not earlier: building an application leaves the process as it was
+    _spare_the_collector()
     sweeper = asyncio.create_task(_sweep_forever(services))
     try:
         yield

@@ -1,5 +1,6 @@
 """The real service for tests: `suffice serve` as a process, and the application on a real port in this process."""
 
+import logging
 import os
 import re
 import signal
@@ -12,6 +13,7 @@ from pathlib import Path
 
 import httpx
 import psutil
+import structlog
 import uvicorn
 from fastapi import FastAPI
 
@@ -83,13 +85,27 @@ def postgres_processes(data_dir: Path) -> list[psutil.Process]:
 
 
 @contextmanager
+def _same_logs() -> Iterator[None]:
+    """Undo what a starting service does to the logs of this process: other tests read them, at every level."""
+    logs, root = structlog.get_config(), logging.getLogger()
+    handlers, level = root.handlers[:], root.level
+    try:
+        yield
+    finally:
+        structlog.configure(**logs)
+        root.handlers[:] = handlers
+        root.setLevel(level)
+
+
+@contextmanager
 def on_a_port(app: FastAPI) -> Iterator[str]:
     """Serve an application on a real port, in a separate thread with its own event loop; return its address."""
     config = uvicorn.Config(app, port=0, log_config=None, access_log=False, timeout_graceful_shutdown=5)
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, daemon=True)
-    thread.start()
-    eventually_blocking(lambda: server.started)
+    with _same_logs():
+        thread.start()
+        eventually_blocking(lambda: server.started)
     yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
     server.should_exit = True
     thread.join(20)  # a service that does not end must not keep the test from failing
