@@ -11,7 +11,7 @@ from hypothesis import settings
 from sqlalchemy.engine import make_url
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from app.main import create_app, shut_down
+from app.main import create_app, create_services, shut_down
 from app.settings import Settings
 from app.store.connection import create_engine, migrate
 from app.store.embedded import embedded_postgres
@@ -57,11 +57,17 @@ def clock() -> Clock:
     return Clock()
 
 
+@pytest.fixture(scope="session")
+def routes(database_url: str) -> FastAPI:
+    """The application without a test's services. To build its routes takes longer than most tests."""
+    return create_app(Settings(database_url=database_url, database_connections=20, log_level="error"))
+
+
 @pytest.fixture
-async def app(database_url: str, clock: Clock) -> AsyncIterator[FastAPI]:
-    app = create_app(Settings(database_url=database_url, database_connections=20, log_level="error"), clock)
-    yield app
-    await shut_down(app)
+async def app(routes: FastAPI, clock: Clock) -> AsyncIterator[FastAPI]:
+    routes.state.services = create_services(routes.state.services.settings, clock)
+    yield routes
+    await shut_down(routes)
 
 
 @pytest.fixture

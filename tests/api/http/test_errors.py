@@ -4,7 +4,6 @@ import json
 
 import httpx
 import pytest
-from fastapi import FastAPI
 
 from app.main import create_app, shut_down
 from app.settings import Settings
@@ -238,12 +237,15 @@ async def test_a_body_that_is_too_large_is_refused(database_url):
     await shut_down(app)
 
 
-async def test_a_bug_of_ours_is_a_500_with_the_request_id(app: FastAPI, client):
+async def test_a_bug_of_ours_is_a_500_with_the_request_id(database_url):
+    app = create_app(Settings(database_url=database_url, log_level="error"))
+
     @app.get("/boom")
     async def boom() -> None:
         raise RuntimeError("secret detail")
 
-    response = await client.get("/boom", headers={"X-Request-ID": "mine-1"})
+    async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://suffice") as client:
+        response = await client.get("/boom", headers={"X-Request-ID": "mine-1"})
     problem = assert_problem(response, 500, "internal-error")
     assert problem["request_id"] == "mine-1"
     assert "secret" not in response.text
