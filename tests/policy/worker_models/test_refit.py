@@ -186,20 +186,23 @@ def by_enumeration(model, ballots, places=120):
     grid = (np.arange(places) + 0.5) / places
     prior = model.dirichlets(crowd_of(model, 2, ballots.workers))
     degrees, shares = model.clarity.degrees, model.clarity.shares
+    density = {
+        (worker, row): stats.beta.pdf(grid, *np.sort(prior[worker, row])[::-1])
+        for worker, row in product(range(ballots.workers), range(prior.shape[1]))
+    }
     total, weighed = 0.0, np.zeros((ballots.items, 2))
     for truth in product(range(2), repeat=ballots.items):
         known = np.eye(2)[list(truth)]
         common = log_marginal(known.sum(axis=0), np.full(2, 3.0)) if isinstance(model, Confusion) else 0.0
         for degree in product(range(len(degrees)), repeat=ballots.items):
             chance = np.exp(common) * np.prod([shares[g] for g in degree])
-            for worker, row in product(range(ballots.workers), range(prior.shape[1])):
+            for (worker, row), beta in density.items():
                 own = ballots.worker == worker
                 if prior.shape[1] > 1:
                     own &= known[ballots.item, row] == 1
-                beta = stats.beta.pdf(grid, *np.sort(prior[worker, row])[::-1])
                 for item, label in zip(ballots.item[own], ballots.label[own], strict=True):
                     g = degrees[degree[item]]
-                    beta = beta * (g * (grid if label == truth[item] else 1 - grid) + (1 - g) / 2)
+                    beta = beta * (g * (grid if label == truth[item] else 1 - grid) + (1 - g) / 2)  # noqa: PLW2901
                 chance *= beta.mean()
             total, weighed = total + chance, weighed + chance * known
     return weighed / total
