@@ -17,7 +17,7 @@ from tests.promises.crowd import Client, Record, assert_kept, wait_for_rest
 from tests.promises.wire import Wire
 from tests.service import service
 
-REQUESTS = int(os.environ.get("SUFFICE_RACE_REQUESTS", "3000"))
+REQUESTS = int(os.environ.get("SUFFICE_RACE_REQUESTS", "1500"))
 CLIENTS = 64
 SIZE = max(30, REQUESTS // 20)  # items per job: so many that the work lasts nearly to the end
 COSTS = ["2.5", "0.25", "1", "0.1"]

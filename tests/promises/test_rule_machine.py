@@ -19,7 +19,7 @@ from tests.promises.invariants import broken_invariants
 from tests.promises.model import Model
 from tests.promises.terms import Terms
 
-STEPS = int(os.environ.get("SUFFICE_STEPS", "1000"))
+STEPS = int(os.environ.get("SUFFICE_STEPS", "600"))
 STEPS_PER_RUN = 60
 
 REQUIREMENTS = st.one_of(
