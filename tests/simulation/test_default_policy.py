@@ -48,7 +48,7 @@ def test_it_is_no_worse_than_asking_about_everything_alike(name):
     Measured gains: .058 to .22 at each budget, and .073 to .179 on average.
     """
     crowd = generate_answers(CROWDS[name], np.random.default_rng(3))
-    ours, plain = (accuracy(crowd, policy, (2, 4), runs=3) for policy in ("information", "round-robin"))
+    ours, plain = (accuracy(crowd, policy, (2, 4), runs=depth(2, 3)) for policy in ("information", "round-robin"))
     assert (ours > plain + 0.03).all()
     assert ours.mean() > plain.mean() + 0.05
 
@@ -73,12 +73,12 @@ def test_those_who_guess_on_rte_are_turned_away_and_the_money_buys_more():
     crowd = recorded_crowd("rte")
     rates, busy = rates_of(crowd), np.bincount(crowd.worker) > 500
     assert (busy.sum(), rates[busy].max() < 0.6) == (4, True)
-    for low_information in away_after(crowd, 3):
+    for low_information in away_after(crowd, 3, runs=depth(1, 2)):
         assert busy[low_information].sum() >= 3
         assert rates[low_information].max() < 0.65
     policy = policy_of("information", crowd.labels, "pull")
     everybody = policy.model_copy(update={"worker_choice": Pull(min_information_share=0)})
-    ours, lenient = (replay(crowd, each, (2,), runs=4)[0].accuracy.mean() for each in (policy, everybody))
+    ours, lenient = (replay(crowd, each, (2,), runs=depth(2, 4))[0].accuracy.mean() for each in (policy, everybody))
     assert ours > lenient + 0.003
 
 
@@ -106,7 +106,7 @@ def test_those_who_copy_each_other_are_found_out_although_the_job_picks_its_work
     policy = policy_of("information", crowd.labels, "choose")
     alone = policy.worker_choice.model_copy(update={"second_opinions": 0.0})
     ours, trusting = (
-        replay(crowd, each, (4,), runs=2, workers="choose")[0].accuracy.mean()
+        replay(crowd, each, (4,), runs=depth(1, 2), workers="choose")[0].accuracy.mean()
         for each in (policy, policy.model_copy(update={"worker_choice": alone}))
     )
     assert trusting < 0.7

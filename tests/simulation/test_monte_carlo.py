@@ -13,6 +13,7 @@ from app.simulation.crowds import Crowd, skilled, truths
 from app.simulation.monte_carlo import JobSnapshot, MonteCarloSimulation
 from app.simulation.sampled_worlds import Worlds, worlds_of_prior
 from app.simulation.simulated_job import SimulatedJob, visits
+from tests.depth import depth
 
 MODELS = ["anonymous", "auto", "one-coin", "two-coin", "confusion", "weighted", "spam-filter", "tiers"]
 
@@ -97,7 +98,7 @@ def test_it_ends_where_the_job_in_memory_ends(model):
     rate = rng.uniform(0.6, 0.95, 25)
     policy = policy_of(worker_model={"kind": model})
     real = []
-    for seed in range(5):
+    for seed in range(depth(2, 5)):
         campaign = SimulatedJob(policy, Crowd(truths(120, 2, rng), skilled(rate, 2)), np.random.default_rng(seed))
         for _ in visits(campaign, rng):
             pass
