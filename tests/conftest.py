@@ -25,7 +25,7 @@ from tests.service import on_a_port
 for shared in ("calls", "crowd", "invariants", "model", "replay"):  # their assertions explain themselves, too
     pytest.register_assert_rewrite(f"tests.promises.{shared}")
 
-settings.register_profile("suffice", max_examples=depth(40, 100))  # of properties that do not name a number
+settings.register_profile("suffice", max_examples=depth(25, 100))  # of properties that do not name a number
 settings.load_profile("suffice")
 
 

@@ -10,7 +10,10 @@ from sqlalchemy import text
 from app.main import create_app, shut_down
 from app.settings import Settings
 from tests.api.crowds import COUNT, CROWD, LABELS, all_answers, refit
+from tests.depth import depth
 from tests.waiting import finished
+
+MANY = depth(150, 300)  # items
 
 
 @pytest.mark.parametrize("kind", ["auto", "one-coin", "two-coin", "confusion"])
@@ -78,7 +81,7 @@ async def test_closed_items_stay_closed_unless_the_job_lets_a_refit_reopen_them(
 
 async def test_answers_during_a_refit_are_kept(new_job, database):
     """A crowd works during one refit after the other: in the end votes and money are those of the answers."""
-    job = await new_job(items=120, budget="5000", refit={"first": 10_000}, **COUNT)
+    job = await new_job(items=depth(60, 120), budget="5000", refit={"first": 10_000}, **COUNT)
     busy = True
 
     async def work(number: int) -> None:
@@ -146,9 +149,9 @@ async def test_a_richer_model_is_chosen_when_the_answers_support_it(new_job):
 
 async def test_a_refit_finds_out_who_copies(new_job):
     """Five of ten repeat a source that is wrong on two of five items; one accuracy per worker would trust them."""
-    job = await new_job(items=300, refit=None, **COUNT | {"requirement": {"kind": "count", "labels": 10}})
+    job = await new_job(items=MANY, refit=None, **COUNT | {"requirement": {"kind": "count", "labels": 10}})
     rng = random.Random(5)  # noqa: S311
-    truth = {f"i{n}": rng.choice(LABELS) for n in range(1, 301)}
+    truth = {f"i{n}": rng.choice(LABELS) for n in range(1, MANY + 1)}
     other = {"cat": "dog", "dog": "cat"}
     source = {item: right if rng.random() < 0.6 else other[right] for item, right in truth.items()}
     votes = [
@@ -168,7 +171,7 @@ async def test_a_refit_finds_out_who_copies(new_job):
     assert in_force["reason"]["code"] == "some-copy"
     assert in_force["reason"]["message"].startswith("5 of 10 workers seem to copy one source")
     right = sum(result["label"] == truth[result["item"]] for result in await job.results(limit=1000))
-    assert right >= 0.9 * 300  # five who are right with .8 are right together with .94
+    assert right >= 0.9 * MANY  # five who are right with .8 are right together with .94
     workers = (await job.http.get(f"{job.path}/workers")).json()["workers"]
     skill = {one["worker"]: one["skill"]["estimate"] for one in workers}
     assert max(skill[worker] for worker in "abcde") < min(skill[worker] for worker in "fghij")
@@ -188,8 +191,8 @@ async def test_an_unknown_operation_is_a_404(new_job):
 
 async def test_a_waiting_refit_is_not_doubled(new_job):
     """All requests during a running refit get the same next one."""
-    job = await new_job(items=400, refit=None, **COUNT)
-    await all_answers(job, 400, CROWD)
+    job = await new_job(items=250, refit=None, **COUNT)
+    await all_answers(job, 250, CROWD)
     numbers = [(await job.http.post(f"{job.path}/refit")).json()["id"] for _ in range(6)]
     assert len(set(numbers)) <= 3
     for number in numbers:
