@@ -246,6 +246,7 @@ async def test_a_bug_of_ours_is_a_500_with_the_request_id(database_url):
 
     async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://suffice") as client:
         response = await client.get("/boom", headers={"X-Request-ID": "mine-1"})
+    await shut_down(app)
     problem = assert_problem(response, 500, "internal-error")
     assert problem["request_id"] == "mine-1"
     assert "secret" not in response.text
