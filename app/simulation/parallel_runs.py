@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import ClassVar
 
 import numpy as np
 
@@ -18,9 +19,13 @@ class ParallelRuns:
     """Independent runs of one job, side by side, so that the arithmetic of a step is done once for all of them.
 
     Row r * items + i is item i of run r, and row r * workers + w is worker w of run r. An answer arrives as soon as it
-    is asked for, so no assignment is ever open. The caller decides who is asked and where the answers come from:
-    `RecordedRuns` replays recorded answers, `MemoryJob` is a single run that also keeps ballots, records and money.
+    is asked for, so no assignment is ever open. Who is asked, and where the answers come from, is up to the caller:
+    `RecordedRuns` replays recorded answers, `MemoryJob` is a single run that also keeps ballots, records and money, and
+    `MonteCarloSimulation` draws the answers of sampled worlds for a forecast.
     """
+
+    fits_stage_only: ClassVar[bool] = False  # a refit neither chooses the stage of the worker model nor averages stages
+    weight = 1.0  # items of the job that each item represents
 
     def __init__(
         self,
@@ -31,18 +36,28 @@ class ParallelRuns:
         runs: int = 1,
         skill: Array | None = None,
         price: Array | None = None,
+        prior: Array | None = None,
+        state: State | None = None,
     ) -> None:
-        """`context` has a row for each item of each run; `skill` is (workers, parameters) and `price` (workers,)."""
+        """`context` has a row for each item of each run, and so has `state`, where a run begins with answers.
+
+        `skill` and `prior`, a worker's skill before any answer of the job, are (workers, parameters); `price` is
+        (workers,).
+        """
         self.policy, self.runs = engine.policy, runs
         self.items, self.workers = len(context.cost) // runs, workers
-        stages = range(len(self.policy.worker_model.stages(len(self.policy.labels)).names))
-        self.engines = [replace(engine, stage=stage) for stage in stages]
+        stages = self.policy.worker_model.stages(len(self.policy.labels))
+        self.engines = [replace(engine, stage=stage) for stage in range(len(stages.names))]
         self.stage = np.full(runs, engine.stage)  # (runs,) of the worker model
         self.price = np.ones(workers) if price is None else price  # (workers,) in units of the item's cost
         self.context = replace(context, seed=self.policy.seed)
-        self.rows = ItemRows(engine, self.context)
+        self.rows = ItemRows(engine, self.context, state)
         self._new_workers = [each.newcomer() for each in self.engines]
-        first = np.tile(self._new_workers[engine.stage], (workers, 1)) if skill is None else skill
+        self._prior = [  # (workers, parameters) of each stage
+            np.tile(new, (workers, 1)) if prior is None else stages.convert(prior, engine.stage, each.stage)
+            for new, each in zip(self._new_workers, self.engines, strict=True)
+        ]
+        first = self._prior[engine.stage] if skill is None else skill
         self._skill = np.zeros((workers * runs, max(map(len, self._new_workers))))  # padded to the widest stage
         self._skill[:, : first.shape[1]] = np.tile(first, (runs, 1))
         self.low_information: Mask = np.zeros(workers * runs, dtype=bool)  # excluded by the last refit
@@ -80,37 +95,41 @@ class ParallelRuns:
             known = self.skill_of(engine.stage, who)
             state, skill = engine.learn(self.rows.state(rows), self.context.rows(rows), known, label[which])
             if teaches:
-                self._refuse_repeated_workers(who, known, skill)
-                self._skill[who, : skill.shape[1]] = skill
+                self._teach(who, known, skill)
             self.rows.put(rows, state)
             self.rows.judge(engine, rows)
         self.given += np.bincount(run, minlength=self.runs)
 
     def refit(
-        self, run: int, ballots: Ballots, *, gold: IntArray | None = None, never_reopens: Mask | None = None
+        self, run: int | IntArray, ballots: Ballots, *, gold: IntArray | None = None, never_reopens: Mask | None = None
     ) -> None:
         """Fit skills and items of a run to all of its answers, and decide by the result from now on.
 
-        `gold` is (items,) and replaces the known classes of the context. Items that `never_reopens`, (items,), names
-        stay closed even where the policy lets a refit reopen items.
+        Several runs of one stage are fitted together if `ballots` has the rows of all of them. `gold` is (rows,) and
+        replaces the known classes of the context. Items that `never_reopens`, (rows,), names stay closed even where
+        the policy lets a refit reopen items. An item that represents several is fitted as if it
+        were there as often: the workers' priors count less, and what their answers show counts more.
         """
-        policy, stage = self.policy, int(self.stage[run])
-        own, who = (np.arange(many) + run * many for many in (self.items, self.workers))
+        runs = np.atleast_1d(run)
+        policy, stage = self.policy, int(self.stage[runs[0]])
+        own, who = ((np.arange(many) + runs[:, None] * many).ravel() for many in (self.items, self.workers))
         context = self.context.rows(own) if gold is None else replace(self.context.rows(own), gold=gold)
-        new_workers = np.tile(self._new_workers[stage], (self.workers, 1))
-        known = fitting.FittedCrowd(self.skill_of(stage, who), new_workers)
-        found = fitting.fit(policy.worker_model, stage, ballots, context, known)
-        self.stage[run] = found.stage
-        skill, state = found.refitted.skill, found.refitted.state
+        prior = np.tile(self._prior[stage], (len(runs), 1))
+        known = fitting.FittedCrowd(self.skill_of(stage, who) / self.weight, prior / self.weight)
+        found = fitting.fit(policy.worker_model, stage, ballots, context, known, stage_only=self.fits_stage_only)
+        self.stage[runs] = found.stage
+        skill, state = found.refitted.skill * self.weight, found.refitted.state
         self._skill[who, : skill.shape[1]] = skill
-        self.low_information[who] = self.engines[found.stage].low_information(skill, self.price, ballots.given)
+        given = np.asarray(ballots.given * self.weight, dtype=np.float64).reshape(len(runs), -1)
+        by_run = skill.reshape(*given.shape, -1)
+        self.low_information[who] = self.engines[found.stage].low_information(by_run, self.price, given).ravel()
         answered = np.flatnonzero(state.votes.any(axis=1))
         reopens = np.full(len(answered), policy.refit is not None and policy.refit.reopen)
         if never_reopens is not None:
             reopens &= ~never_reopens[answered]
         kept = State(state.votes[answered], state.model_state[answered])
         self._restate(self.engines[found.stage], own[answered], kept, may_reopen=reopens)
-        self.refit_at[run] = NEVER if policy.refit is None else policy.refit.next_at(int(self.given[run]))
+        self.refit_at[runs] = self._next_refit(float(self.given[runs].mean()))
 
     def skill_of(self, stage: int, who: IntArray | slice) -> Array:
         """The skills of these rows of workers in the shape of a stage, (workers, parameters)."""
@@ -119,6 +138,15 @@ class ParallelRuns:
     def _restate(self, engine: Engine, item: IntArray, state: State, *, may_reopen: Mask) -> None:
         """Replace what is kept of these items, and judge them again."""
         self.rows.restate(engine, item, state, may_reopen=may_reopen)
+
+    def _next_refit(self, given: float) -> int:
+        """The number of answers at which a run that was refitted at `given` is refitted next."""
+        return NEVER if self.policy.refit is None else self.policy.refit.next_at(int(given))
+
+    def _teach(self, worker: IntArray, before: Array, after: Array) -> None:
+        """Replace the skills of these workers by those that an answer of each has taught."""
+        self._refuse_repeated_workers(worker, before, after)
+        self._skill[worker, : after.shape[1]] = after
 
     def _by_stage(self, run: IntArray) -> Iterator[tuple[Engine, Mask | slice]]:
         """Each engine in force, and the places of `run` at which it is."""

@@ -9,6 +9,7 @@ from app.policy.core.ballots import Ballots
 from app.policy.core.belief import NOBODY, ItemContext
 from app.policy.engine import Engine
 from app.policy.job_policy import JobPolicy
+from app.policy.quality.fitting import FittedCrowd, fit
 from app.simulation.crowds import Crowd, skilled, truths
 from app.simulation.monte_carlo import JobSnapshot, MonteCarloSimulation
 from app.simulation.sampled_worlds import Worlds, worlds_of_prior
@@ -116,8 +117,8 @@ def test_those_who_guess_are_turned_away_as_in_a_job():
     truth = np.random.default_rng(4).integers(2, size=(4, 150))
     worlds = Worlds(truth, np.zeros(truth.shape), ability, 0 * ability, np.full(20, 1 / 20), 2)
     simulation = finished(policy_of(requirement={"kind": "count", "labels": 7}), worlds)
-    assert (simulation._excluded[:, :6].sum(axis=1) >= 3).all()
-    assert not simulation._excluded[:, 6:].any()
+    assert (simulation.excluded[:, :6].sum(axis=1) >= 3).all()
+    assert not simulation.excluded[:, 6:].any()
     of_guessers = (simulation._who < 6) & (simulation._who >= 0)
     assert of_guessers.sum() < 0.2 * (simulation._who >= 0).sum()  # they would give three of ten answers
 
@@ -141,6 +142,30 @@ def test_who_is_shut_out_of_the_job_does_not_come_in_its_rehearsal():
     )
     who = finished(policy, worlds, snapshot=snapshot)._who
     assert set(np.unique(who[who >= 0])) == set(range(5, 15))
+
+
+def test_a_world_is_refitted_as_a_job_of_all_items_that_it_represents():
+    """Each item three times over, fitted as one job: the same skills."""
+    worlds = worlds_of_prior((8, 2), 0.5, (2, 40, 10), 2, np.random.default_rng(2))
+    policy = policy_of(worker_model={"kind": "two-coin"}, requirement={"kind": "count", "labels": 5})
+    simulation = finished(policy, worlds, weight=3.0)
+    every = simulation.ballots()
+    second = every.only(every.item >= 40)
+    ballots = Ballots.of(second.item - 40, second.worker - 10, second.label, items=40, workers=10)
+    thrice = Ballots.of(
+        np.concatenate([ballots.item + 40 * copy for copy in range(3)]),
+        np.tile(ballots.worker, 3),
+        np.tile(ballots.label, 3),
+        items=120,
+        workers=10,
+    )
+    newcomers = np.tile(Engine(policy).newcomer(), (10, 1))
+    whole = fit(policy.worker_model, 0, thrice, ItemContext.plain(120), FittedCrowd(newcomers, newcomers))
+    simulation.refit(np.arange(2), every)
+    found = simulation.skill_of(0, np.arange(10, 20))
+    np.testing.assert_allclose(found.sum(axis=1), whole.refitted.skill.sum(axis=1))
+    model = policy.worker_model
+    np.testing.assert_allclose(model.accuracy(found), model.accuracy(whole.refitted.skill), atol=0.01)
 
 
 def test_costs_and_prices_are_paid():

@@ -1,6 +1,7 @@
 """Fit all answers of a job: choose the stage of the worker model, then fit every worker and item under it."""
 
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
@@ -25,15 +26,26 @@ class Fit:
     """The result of a fit: the stage that acts from now on, and all items and workers under it."""
 
     stage: int
-    choice: StageChoice | None  # None: the model has one stage
+    choice: StageChoice | None  # None: the model has one stage, or was fitted under one
     refitted: Refitted
 
 
-def fit(model: WorkerModel, stage: int, ballots: Ballots, context: ItemContext, crowd: FittedCrowd) -> Fit:
+def fit(
+    model: WorkerModel,
+    stage: int,
+    ballots: Ballots,
+    context: ItemContext,
+    crowd: FittedCrowd,
+    *,
+    stage_only: bool = False,
+) -> Fit:
     """Choose the stage by the job's own answers, then fit them all under it.
 
     Items with neither an answer nor gold take no part, so that a fit costs what its answers cost; they get their state
     before any answer. Workers without a remaining answer, because their votes were removed, keep their skill.
+
+    With `stage_only` the answers are fitted under `stage` as it is: no stage is chosen, and no other one is averaged
+    with it. That takes a sixth of the time, for forecasts, which fit hundreds of times.
 
     >>> from app.policy.worker_models import OneCoin
     >>> ballots = Ballots.of(*np.divmod(np.arange(9), 3), [0, 0, 0, 1, 1, 1, 0, 0, 1], items=4)
@@ -45,10 +57,11 @@ def fit(model: WorkerModel, stage: int, ballots: Ballots, context: ItemContext, 
     stages = model.stages(ballots.classes)
     informed = ballots.informed | context.known
     some_ballots, some_context = ballots.on(informed), context.rows(np.flatnonzero(informed))
-    choice = stages.choose(some_ballots, some_context, crowd.prior, stage)
+    choice = None if stage_only else stages.choose(some_ballots, some_context, crowd.prior, stage)
     chosen = stage if choice is None else choice.stage
     skill, prior = (stages.convert(each, stage, chosen) for each in (crowd.skill, crowd.prior))
-    refitted = stages.refit(chosen, some_ballots, some_context, skill, prior)
+    refit = stages.model(chosen).refit if stage_only else partial(stages.refit, chosen)
+    refitted = refit(some_ballots, some_context, skill, prior)
     start = stages.model(chosen).start(context, ballots.classes)
     state = _among(start, refitted.state, informed)
     skill = np.where(ballots.heard[:, None], refitted.skill, skill)

@@ -138,3 +138,14 @@ def test_before_anybody_has_answered_there_is_nothing_to_fit(model, stage, gold)
     acting = model.stages(2).model(found.stage)
     here, there = (acting.read(state, context).posterior for state in (found.refitted.state, acting.start(context, 2)))
     np.testing.assert_allclose(here, there, atol=1e-9)
+
+
+@pytest.mark.parametrize("stage", [0, 1])
+def test_a_fit_of_one_stage_neither_chooses_nor_averages(stage):
+    ballots, _ = answers()
+    model = Auto().stages(2).model(stage)
+    prior = np.tile(model.newcomer(2), (ballots.workers, 1))
+    found = fit(Auto(), stage, ballots, ItemContext.plain(ballots.items), FittedCrowd(prior, prior), stage_only=True)
+    alone = model.refit(ballots, ItemContext.plain(ballots.items), prior, prior)
+    assert (found.stage, found.choice) == (stage, None)
+    np.testing.assert_array_equal(found.refitted.state.model_state, alone.state.model_state)
