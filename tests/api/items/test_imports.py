@@ -140,7 +140,7 @@ async def test_a_bad_line_is_named(new_job, content, pointer, message):
         ("url\nx", "#", "Line 1: There must be a column 'key'"),
         ("key,url,url\na,1,2", "#", "Line 1: The column 'url' occurs 2 times"),
         ("key,,\na,1,2", "#", "Line 1: Every column must have a name"),
-        ("key,payload,url\na,1,2", "#", "Line 1: With a column 'payload' there can be no column 'url'"),
+        ("key,payload,url\na,1,2", "#", "Line 1: Use a column 'payload', or columns such as 'url', but not both"),
         ("key,prior,prior.cat\na,,1", "#", "Line 1: Give 'prior' in one column"),
         (b"key\na\n\xff", "#", "Line 3: Must be UTF-8"),
         ("key,url\n", "#", "There must be at least one item"),

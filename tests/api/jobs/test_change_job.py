@@ -40,9 +40,9 @@ async def test_a_new_lease_lasts_as_long_as_the_job_now_says(new_job, client, cl
         ({"spent": "0"}, "#/spent", "Unknown field"),
         ({"name": ""}, "#/name", "Must not be empty"),
         ({"budget": "-1"}, "#/budget", "at least 0"),
-        ({"lease_seconds": None}, "#/lease_seconds", "leave it out"),
+        ({"lease_seconds": None}, "#/lease_seconds", "leave the field out"),
         ({"lease_seconds": 0}, "#/lease_seconds", "at least 1"),
-        ({"requirement": None}, "#/requirement", "leave it out"),
+        ({"requirement": None}, "#/requirement", "leave the field out"),
         ({"requirement": {"kind": "wish"}}, "#/requirement", "There is no kind"),
         ({"requirement": {"kind": "ratio", "min_ratio": 1}}, "#/requirement/min_ratio", "more than 1"),
         (

@@ -93,7 +93,7 @@ async def test_of_a_large_job_every_so_manieth_item_is_read(database, new_job):
         (
             {"kind": "pilot", "answers": [{"item": "i", "worker": "w", "label": label} for label in "ab"]},
             "#/prior/answers/1",
-            "'w' answered 'i' before",
+            "'w' has already answered 'i'",
         ),
         ({"kind": "job", "job": str(uuid4())}, "#/prior/job", "There is no job"),
     ],
