@@ -109,6 +109,6 @@ def database_apart(database_url: str) -> str:
 
 @pytest.fixture(scope="session")
 def served(database_apart: str) -> Iterator[str]:
-    """The address of the service on a real port."""
-    with on_a_port(create_app(Settings(database_url=database_apart, log_level="error"))) as url:
+    """The address of the service on a real port, which may take its time on a busy machine."""
+    with on_a_port(create_app(Settings(database_url=database_apart, log_level="error", request_seconds=240))) as url:
         yield url

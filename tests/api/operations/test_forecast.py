@@ -63,7 +63,7 @@ async def test_its_chart_shows_both_shares(client):
     response = await client.post("/v1/plans/forecast.svg", json=SMALL)
     assert response.headers["content-type"] == "image/svg+xml"
     texts = {each.text for each in ET.fromstring(response.content).iter("{http://www.w3.org/2000/svg}text")}  # noqa: S314
-    assert {"items resolved", "of those, right", "the budget", "What money buys: 60 items"} <= texts
+    assert {"items resolved", "of those, right", "the budget", "What a budget buys: 60 items"} <= texts
 
 
 @pytest.mark.parametrize(

@@ -191,8 +191,8 @@ async def test_an_unknown_operation_is_a_404(new_job):
 
 async def test_a_waiting_refit_is_not_doubled(new_job):
     """All requests during a running refit get the same next one."""
-    job = await new_job(items=250, refit=None, **COUNT)
-    await all_answers(job, 250, CROWD)
+    job = await new_job(items=depth(250, 400), refit=None, **COUNT)
+    await all_answers(job, depth(250, 400), CROWD)
     numbers = [(await job.http.post(f"{job.path}/refit")).json()["id"] for _ in range(6)]
     assert len(set(numbers)) <= 3
     for number in numbers:

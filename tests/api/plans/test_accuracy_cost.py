@@ -156,7 +156,7 @@ REFUSED = [
     ({"at": {"loss": 5}, "min_accuracy": 0.8}, "#", "leave out"),
     ({"at": {"loss": 5, "cost": 5}}, "#/at", "one of"),
     ({"at": {}}, "#/at", "one of"),
-    ({"value": {"kind": "points", "points": [[0.9, 1], [0.8, 2]]}}, "#/value/points", "grow"),
+    ({"value": {"kind": "points", "points": [[0.9, 1], [0.8, 2]]}}, "#/value/points", "must increase"),
     ({"value": {"kind": "linear", "value": -1, "loss": 2}}, "#/value/value", "at least 0"),
     ({"colour": "red"}, "#/colour", "Unknown field"),
 ]

@@ -39,7 +39,7 @@ async def test_below_its_min_value_nothing_pays(plan):
     told = await plan(value=16)
     assert (told["crowd_pays"], told["best"], told["steps"]) == (False, None, [])
     assert told["reason"]["code"] == "nothing-pays"
-    assert "16.66" in told["reason"]["message"]
+    assert "16.67" in told["reason"]["message"]
     assert (await plan(value=told["min_value"]))["crowd_pays"] is False
     assert (await plan(value=float(told["min_value"]) + 1e-6))["crowd_pays"] is True
 

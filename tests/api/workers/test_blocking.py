@@ -68,7 +68,10 @@ async def test_who_is_blocked_gets_nothing_and_holds_nothing(new_job, database):
     assert (told["status"], told["blocked"]["reason"]["message"]) == ("blocked", "clicks at random")
     assert await job.next("eve", count=2) == {
         "status": "stop",
-        "reason": {"code": "worker-blocked", "message": "Worker 'eve' is blocked: clicks at random."},
+        "reason": {
+            "code": "worker-blocked",
+            "message": "Worker 'eve' is blocked: clicks at random. Ask other workers.",
+        },
         "retry_after": None,
         "assignments": [],
     }
