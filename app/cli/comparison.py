@@ -55,6 +55,7 @@ class ComparisonRequest:
     seeds: int
     as_json: bool
     plot: Path | None
+    gold: int
 
 
 def options(command: Callable[..., None]) -> Callable[..., None]:
@@ -69,6 +70,13 @@ def options(command: Callable[..., None]) -> Callable[..., None]:
     for option in (
         click.option("--plot", type=click.Path(dir_okay=False, path_type=Path), help="Save a chart, as .svg or .png."),
         click.option("--json", "as_json", is_flag=True, help="Print one JSON object per line instead of a table."),
+        click.option(
+            "--gold",
+            type=click.IntRange(0, 100_000),
+            default=0,
+            metavar="ITEMS",
+            help="Give the job the truth of this many random items as gold; accuracy is that of the others.",
+        ),
         click.option("--seeds", type=click.IntRange(1, 1000), default=10, show_default=True, help="Runs per policy."),
         click.option(
             "--order",
@@ -111,6 +119,7 @@ def compare(request: ComparisonRequest, crowds: Sequence[RecordedAnswers], *, sy
     if request.plot is not None:
         _check_chart(request.plot, crowds)
     _check_size(request, crowds)
+    _check_gold(request, crowds)
     contenders, crowds = _on_common_labels(request, crowds, synthetic=synthetic)
     found: list[ReplayLine] = []
     try:
@@ -127,6 +136,14 @@ def _check_size(request: ComparisonRequest, crowds: Sequence[RecordedAnswers]) -
     if answers * request.seeds > _MOST_PAIRS:
         wrong = f"{answers:,} answers can be replayed with at most {max(_MOST_PAIRS // answers, 1)} seeds"
         raise click.BadParameter(wrong, param_hint="--seeds")
+
+
+def _check_gold(request: ComparisonRequest, crowds: Sequence[RecordedAnswers]) -> None:
+    """Check that items of known truth are left to measure the accuracy on."""
+    known = min(int((crowd.truth != UNKNOWN).sum()) for crowd in crowds)
+    if request.gold and request.gold >= known:
+        wrong = f"only {known:,} items have a known truth, and some must be left to measure the accuracy on"
+        raise click.BadParameter(f"{wrong}. Take fewer gold items.", param_hint="--gold")
 
 
 def _on_common_labels(
@@ -191,6 +208,7 @@ def _replay(
         workers=request.workers,
         order=request.order,
         most_labels=contender.most_labels,
+        gold=request.gold,
         progress=lambda answers: on_progress(answers * _weight(contender)),
     )
 

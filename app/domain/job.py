@@ -9,6 +9,7 @@ from uuid import UUID
 
 from app.policy.engine import Engine
 from app.policy.job_policy import JobPolicy
+from app.policy.quality.calibration import Calibration
 
 
 class JobState(StrEnum):
@@ -23,7 +24,8 @@ class JobState(StrEnum):
 class Job:
     """A job's configuration, its money and its counters: one row, which every writer of the job locks.
 
-    The engine belongs to the policy, the budget, the costs and the stage: change those with `reconfigured`.
+    The engine belongs to the policy, the budget, the costs, the stage and the calibration: change those with
+    `reconfigured`.
     """
 
     job_id: UUID
@@ -44,6 +46,7 @@ class Job:
     least_cost: Decimal = Decimal(0)
     stage: int = 0
     stage_choice: dict[str, Any] | None = None
+    calibration: Calibration | None = None  # None: too few items of known truth have answers
     refit_at: int | None = None
     operations: int = 0
     gold_items: int = 0
@@ -58,7 +61,7 @@ class Job:
     def reconfigured(self, **changes: Any) -> "Job":  # noqa: ANN401  any field of a job
         """Return the job with these fields changed, and with the engine for them."""
         changed = replace(self, **changes)
-        engine = engine_of(changed.policy, changed.budget, changed.inverse_costs, changed.stage)
+        engine = engine_of(changed.policy, changed.budget, changed.inverse_costs, changed.stage, changed.calibration)
         return replace(changed, engine=engine)
 
     @property
@@ -83,6 +86,12 @@ class Job:
         return min(max(self.progress / self.items, 0.0), 1.0) if self.items else 0.0
 
 
-def engine_of(policy: JobPolicy, budget: Decimal | None, inverse_costs: float = 0.0, stage: int = 0) -> Engine:
+def engine_of(
+    policy: JobPolicy,
+    budget: Decimal | None,
+    inverse_costs: float = 0.0,
+    stage: int = 0,
+    calibration: Calibration | None = None,
+) -> Engine:
     """Create the engine of a job with this configuration."""
-    return Engine(policy, None if budget is None else float(budget), inverse_costs, stage)
+    return Engine(policy, None if budget is None else float(budget), inverse_costs, stage, calibration)

@@ -13,8 +13,9 @@ from app.policy.core.lookahead import DECIMALS, Lookahead, significant
 from app.policy.core.policy import Uses
 from app.policy.core.randomness import scramble
 from app.policy.job_policy import JobPolicy
+from app.policy.quality.calibration import Calibration
 from app.policy.requirements import Count, Requirement
-from app.policy.requirements.base import progress
+from app.policy.requirements.base import HORIZON, progress
 from app.policy.worker_choice.pair import TRIAL_LIFT
 from app.policy.worker_choice.relative_information import relative_information
 from app.policy.worker_models import WorkerModel
@@ -98,6 +99,7 @@ class Engine:
     budget: float | None = None
     inverse_costs: float = 1.0
     stage: int = 0  # of the worker model: which of several it acts as
+    calibration: Calibration | None = None  # None: confidence is what the model believes
     model: WorkerModel = field(init=False, repr=False, compare=False)  # the worker model in force
     uses: Uses = field(init=False, repr=False, compare=False)  # what decisions depend on beside votes
     by_votes_alone: bool = field(init=False, repr=False, compare=False)  # equal votes get equal decisions
@@ -107,12 +109,16 @@ class Engine:
     tells_workers_apart: bool = field(init=False, repr=False, compare=False)  # an answer's value depends on its worker
     remembered: RememberedDecisions = field(init=False, repr=False, compare=False, default_factory=RememberedDecisions)
     _job_context: JobContext = field(init=False, repr=False, compare=False)
+    _reachable: Requirement | None = field(init=False, repr=False, compare=False)  # by the favourable calibration
     _begun_first: bool = field(init=False, repr=False, compare=False)
     _has_trial: bool = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         policy = self.policy
-        requirement = policy.effective_requirement
+        requirement, reachable = policy.effective_requirement, None
+        if self.calibration is not None:
+            reachable = requirement.calibrated(self.calibration, favourable=True)
+            requirement = requirement.calibrated(self.calibration)
         model = policy.worker_model.stages(len(policy.labels)).model(self.stage)
         knows_workers = model.newcomer(len(policy.labels)).size > 0
         picks = policy.worker_choice.compares_offers
@@ -121,6 +127,7 @@ class Engine:
             "uses": policy.uses,
             "by_votes_alone": policy.by_votes_alone,
             "requirement": requirement,
+            "_reachable": reachable,
             "knows_workers": knows_workers,
             "scores_finished_items": model.scores_finished_items,
             "tells_workers_apart": knows_workers and Uses.WORKER in policy.allocation.uses,
@@ -133,7 +140,7 @@ class Engine:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle only the configuration; another process computes the rest again."""
-        return Engine, (self.policy, self.budget, self.inverse_costs, self.stage)
+        return Engine, (self.policy, self.budget, self.inverse_costs, self.stage, self.calibration)
 
     def initial(self, context: ItemContext) -> State:
         """The state of each item of `context` before any answer."""
@@ -157,7 +164,7 @@ class Engine:
         """Decide about many items at once."""
         lookahead = self.lookahead(state, context)
         belief, known = lookahead.now, context.known
-        ending = self.ending(belief)
+        ending = self.ending(lookahead)
         max_open_assignments = np.minimum(self.shortfall(lookahead), ending.room)
         so_far = np.minimum(progress(lookahead, self.requirement), belief.total > 0)
         priority = self.priority(lookahead)
@@ -169,14 +176,20 @@ class Engine:
             priority=priority,
             max_open_assignments=np.where(ending.closed, 0.0, max_open_assignments),
             progress=np.where(ending.satisfied | known, 1.0, so_far),
-            confidence=np.where(known, 1.0, belief.certainty),
+            confidence=np.where(known, 1.0, self.confidence(belief)),
         )
 
-    def ending(self, belief: Belief) -> Ending:
+    def confidence(self, belief: Belief) -> Array:
+        """How likely the leading label is the right one, shape (items,): calibrated where truth is known."""
+        return belief.certainty if self.calibration is None else self.calibration.of(belief.certainty)
+
+    def ending(self, lookahead: Lookahead) -> Ending:
         """Which items are finished, by their answers or because their label was known."""
+        belief = lookahead.now
         requirement, room, context = self.requirement, self._room(belief), belief.context
         satisfied = requirement.satisfied(belief) & (belief.total >= self.policy.min_labels)
         closed = satisfied | (room <= 0) | requirement.not_worth_asking(belief) | context.known
+        closed |= self._out_of_reach(lookahead, room)
         winner = np.where(satisfied, requirement.winner(belief), NOBODY)
         if context.gold is not None:
             winner = np.where(context.known, context.gold, winner)
@@ -285,6 +298,17 @@ class Engine:
         """A fixed random number per item, from the job's seed: among equal priorities the smallest goes first."""
         return (scramble(self.policy.seed, numbers) >> np.uint64(1)).astype(np.int64)
 
+    def _out_of_reach(self, lookahead: Lookahead, room: Array) -> Mask:
+        """Which items cannot meet the requirement within the limits, even if all further answers agree; shape (items,).
+
+        By the accuracy that labels have in the most favourable reading of the items of known truth. Without such items
+        there is no telling. Every item gets its minimum number of labels.
+        """
+        if self._reachable is None:
+            return np.zeros(len(room), dtype=bool)
+        needed = self._reachable.shortfall(lookahead)
+        return np.asarray((needed > np.minimum(room, HORIZON - 1)) & (lookahead.now.total >= self.policy.min_labels))
+
     def _room(self, belief: Belief) -> Array:
         """How many more answers the limits allow, shape (items,)."""
         room = np.full(len(belief.votes), np.inf)
@@ -300,6 +324,10 @@ class Engine:
         if self.requirement.satisfied(belief)[item]:
             return Reason("tie", f"{unmet.message} No label is ahead of the others.")
         votes, limit = belief.votes[item], self.policy.max_labels
+        if self._room(belief)[item] > 0:
+            return Reason(
+                "crowd-cannot-reach", f"{unmet.message} Further answers of this crowd would not make it that sure."
+            )
         if limit is not None and votes.sum() >= limit:
             return Reason(
                 "max-labels", f"{unmet.message} The item has {votes.sum():g} labels, the most that the job allows."

@@ -120,6 +120,6 @@ class ItemRows:
 def decide(engine: Engine, state: State, context: ItemContext) -> RowDecisions:
     """What the engine decides about items in this state."""
     lookahead = engine.lookahead(state, context)
-    ending = engine.ending(lookahead.now)
+    ending = engine.ending(lookahead)
     priority = engine.priority(lookahead)
     return RowDecisions(ending.winner, ending.closed, priority, engine.tier(priority, lookahead.now.total))

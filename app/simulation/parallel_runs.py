@@ -118,13 +118,17 @@ class ParallelRuns:
         known = fitting.FittedCrowd(self.skill_of(stage, who) / self.weight, prior / self.weight)
         found = fitting.fit(policy.worker_model, stage, ballots, context, known, stage_only=self.fits_stage_only)
         self.stage[runs] = found.stage
+        # Gold that the crowd made says nothing about errors that the crowd shares.
+        calibrated = found.calibration is not None and gold is None and not self.fits_stage_only
+        if calibrated:
+            self.engines = [replace(engine, calibration=found.calibration) for engine in self.engines]
         skill, state = found.refitted.skill * self.weight, found.refitted.state
         self._skill[who, : skill.shape[1]] = skill
         given = np.asarray(ballots.given * self.weight, dtype=np.float64).reshape(len(runs), -1)
         by_run = skill.reshape(*given.shape, -1)
         self.low_information[who] = self.engines[found.stage].low_information(by_run, self.price, given).ravel()
         answered = np.flatnonzero(state.votes.any(axis=1))
-        reopens = np.full(len(answered), policy.refit is not None and policy.refit.reopen)
+        reopens = np.full(len(answered), policy.refit is not None and (policy.refit.reopen or calibrated))
         if never_reopens is not None:
             reopens &= ~never_reopens[answered]
         kept = State(state.votes[answered], state.model_state[answered])

@@ -24,7 +24,7 @@ def ignore_progress(_answers: int) -> None:
     """Do nothing: for callers that show no progress."""
 
 
-def replay(
+def replay(  # noqa: PLR0913  all but two are keywords with a default
     crowd: RecordedAnswers,
     policy: JobPolicy,
     labels_per_item: Sequence[float],
@@ -34,20 +34,22 @@ def replay(
     order: Order = "random",
     most_labels: int | None = None,
     progress: OnProgress = ignore_progress,
+    gold: int = 0,
 ) -> list[Scores]:
     """The scores of the policy after each of these numbers of labels per item, in their order.
 
     `pull`: the policy picks the item by its priority. A random worker with a recorded answer on it that is not used
     yet answers (or, in the recorded order, the next one). `choose`: the policy picks item and worker among the
     recorded pairs. A run ends early when no item is open, or all answers on the open items are used. An answer costs
-    1, and `most_labels` is the budget of the job itself.
+    1, and `most_labels` is the budget of the job itself. In each run the truth of `gold` random items is known to the
+    job, and the scores are those of all other items.
     """
     policy = with_worker_choice(policy, workers)
     most = np.inf if most_labels is None else most_labels
     budgets = [int(min(np.floor(each * len(crowd.items) + _ROUNDING), most)) for each in labels_per_item]
     found: dict[int, Scores] = {}
     for group in group_budgets(policy, budgets, len(crowd.items)):
-        found |= zip(group, _scores_at(crowd, policy, group, runs, workers, order, progress), strict=True)
+        found |= zip(group, _scores_at(crowd, policy, group, runs, workers, order, progress, gold), strict=True)
     return [found[budget] for budget in budgets]
 
 
@@ -82,9 +84,12 @@ def _scores_at(
     workers: Workers,
     order: Order,
     progress: OnProgress,
+    gold: int,
 ) -> list[Scores]:
-    if runs_sequentially(policy, workers):
-        return replay_sequentially(crowd, policy, budgets, runs=seeds, workers=workers, order=order, progress=progress)
+    if gold or runs_sequentially(policy, workers):
+        return replay_sequentially(
+            crowd, policy, budgets, runs=seeds, workers=workers, order=order, progress=progress, gold=gold
+        )
     runs = RecordedRuns(crowd, policy, seeds, budget=float(budgets[-1]))
     selection = selection_for(runs, workers, order)
     found = []

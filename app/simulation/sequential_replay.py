@@ -1,13 +1,14 @@
 """Replay a job run after run, where finished items matter: spammers, gold, and models that score workers by them."""
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 
-from app.policy.core.belief import ItemContext
+from app.policy.core.belief import NOBODY, IntArray, ItemContext
 from app.policy.job_policy import JobPolicy
 from app.simulation.named_policies import Workers
-from app.simulation.recorded_crowd import RecordedAnswers, RecordedCrowd
+from app.simulation.recorded_crowd import UNKNOWN, RecordedAnswers, RecordedCrowd
 from app.simulation.scores import RunState, Scores, final_scores
 from app.simulation.selection import Order, order_of_arrival
 from app.simulation.simulated_job import SimulatedJob, choices
@@ -22,21 +23,41 @@ def replay_sequentially(
     workers: Workers,
     order: Order,
     progress: Callable[[int], None],
+    gold: int = 0,
 ) -> list[Scores]:
-    """The scores of the runs after each of these numbers of answers, which must rise."""
+    """The scores of the runs after each of these numbers of answers, which must rise; gold items are not scored."""
     found = []
     for run in range(runs):
-        simulated = recorded_job(crowd, policy, run, budget=float(budgets[-1]))
+        known = drawn_gold(crowd, gold, run)
+        simulated = recorded_job(crowd, policy, run, budget=float(budgets[-1]), gold=known)
         answers = ask_until_done(simulated, crowd, run, workers, order)
-        found.append(list(_states_at(simulated, answers, budgets, progress)))
-    return [Scores.of(crowd, at_budget) for at_budget in zip(*found, strict=True)]
+        others = crowd if known is None else replace(crowd, truth=np.where(known == UNKNOWN, crowd.truth, UNKNOWN))
+        states = _states_at(simulated, answers, budgets, progress)
+        found.append([Scores.of(others, [_without_gold(state, known)]) for state in states])
+    return [Scores.joined(at_budget) for at_budget in zip(*found, strict=True)]
 
 
-def recorded_job(crowd: RecordedAnswers, policy: JobPolicy, run: int, budget: float | None = None) -> SimulatedJob:
+def drawn_gold(crowd: RecordedAnswers, gold: int, run: int) -> IntArray | None:
+    """The truth of this many random items of known truth, -1 for all others, shape (items,); None for none."""
+    if not gold:
+        return None
+    known = np.flatnonzero(crowd.truth != UNKNOWN)
+    drawn = np.random.default_rng((run, gold)).choice(known, gold, replace=False)
+    return np.where(np.isin(np.arange(len(crowd.items)), drawn), crowd.truth, UNKNOWN)
+
+
+def _without_gold(state: RunState, gold: IntArray | None) -> RunState:
+    """The run as if no gold item were resolved: their labels were given, not found."""
+    return state if gold is None else state._replace(label=np.where(gold == UNKNOWN, state.label, NOBODY))
+
+
+def recorded_job(
+    crowd: RecordedAnswers, policy: JobPolicy, run: int, budget: float | None = None, gold: IntArray | None = None
+) -> SimulatedJob:
     """The simulated job of one run, with the random numbers that `RecordedRuns` gives to that run."""
     items, workers = len(crowd.items), len(crowd.workers)
     plain = ItemContext.plain(items)
-    context = ItemContext(plain.cost, plain.open_assignments, plain.number + run * items, seed=policy.seed)
+    context = ItemContext(plain.cost, plain.open_assignments, plain.number + run * items, seed=policy.seed, gold=gold)
     unrecorded = np.ones((workers, items), dtype=bool)
     unrecorded[crowd.worker, crowd.item] = False
     rng = np.random.default_rng(run)

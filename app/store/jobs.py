@@ -1,5 +1,6 @@
 """The job row: configuration, money and counters, and the lock that every writer of a job takes first."""
 
+import json
 from datetime import datetime, timedelta
 from decimal import Decimal
 from functools import lru_cache
@@ -13,10 +14,12 @@ from app.domain.job import Job, engine_of
 from app.errors import JobUnknown
 from app.policy.engine import Engine
 from app.policy.job_policy import JobPolicy
+from app.policy.quality.calibration import Calibration
 from app.store.driver import fetch
 from app.store.tables import job
 
-_JOB = [cast(column, Text).label("policy") if column is job.c.policy else column for column in job.c]
+_AS_TEXT = {"policy", "calibration"}  # parsed once for all jobs and requests that share them
+_JOB = [cast(column, Text).label(column.name) if column.name in _AS_TEXT else column for column in job.c]
 
 _LOAD = select(*_JOB).where(job.c.job_id == bindparam("this"))
 _LOAD_AND_LOCK = _LOAD.with_for_update(key_share=True)  # unlike FOR UPDATE it lets others insert rows of the job
@@ -92,11 +95,11 @@ async def save_settings(connection: AsyncConnection, changed: Job) -> None:
     await connection.execute(update(job).where(job.c.job_id == changed.job_id).values(values | _ledger(changed)))
 
 
-async def save_stage(connection: AsyncConnection, changed: Job) -> None:
-    """Write why the job's worker model is in its present stage."""
-    await connection.execute(
-        update(job).where(job.c.job_id == changed.job_id).values(stage_choice=changed.stage_choice)
-    )
+async def save_fit(connection: AsyncConnection, changed: Job) -> None:
+    """Write what a fit has found about the job: why its worker model is in this stage, and the calibration."""
+    calibration = None if changed.calibration is None else changed.calibration.as_json()
+    values = {"stage_choice": changed.stage_choice, "calibration": calibration}
+    await connection.execute(update(job).where(job.c.job_id == changed.job_id).values(values))
 
 
 async def save_forecast(connection: AsyncConnection, job_id: UUID, forecast: dict[str, Any]) -> None:
@@ -135,16 +138,20 @@ def _policy(text: str) -> JobPolicy:
 
 
 @lru_cache(maxsize=_MOST_CONFIGURATIONS)
-def _engine(policy: str, budget: Decimal | None, inverse_costs: float, stage: int) -> Engine:
+def _engine(policy: str, budget: Decimal | None, inverse_costs: float, stage: int, calibration: str | None) -> Engine:
     """Return the engine of this configuration, cached: it remembers its tables and earlier verdicts."""
-    return engine_of(_policy(policy), budget, inverse_costs, stage)
+    learned = None if calibration is None else Calibration.from_json(json.loads(calibration))
+    return engine_of(_policy(policy), budget, inverse_costs, stage, learned)
 
 
 def _job(row: RowMapping) -> Job:
     values: dict[str, Any] = dict(row)
-    engine = _engine(values.pop("policy"), values["budget"], values["inverse_costs"], values["stage"])
+    configuration = values.pop("policy"), values["budget"], values["inverse_costs"], values["stage"]
+    engine = _engine(*configuration, values.pop("calibration"))
     lease_duration = timedelta(seconds=values.pop("lease_seconds"))
-    return Job(policy=engine.policy, engine=engine, lease_duration=lease_duration, **values)
+    return Job(
+        policy=engine.policy, engine=engine, calibration=engine.calibration, lease_duration=lease_duration, **values
+    )
 
 
 def _ledger(saved: Job) -> dict[str, Any]:

@@ -61,6 +61,7 @@ job = Table(
     # The stage of the worker model and why; at how many answers the next refit starts, null if never.
     Column("stage", SmallInteger, nullable=False, server_default=ZERO),
     Column("stage_choice", JSONB(none_as_null=True)),
+    Column("calibration", JSONB(none_as_null=True)),  # what items of known truth show about confidence
     Column("refit_at", BigInteger),
     Column("operations", BigInteger, nullable=False, server_default=ZERO),
     Column("gold_items", BigInteger, nullable=False, server_default=ZERO),  # that can be assigned as gold

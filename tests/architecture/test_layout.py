@@ -42,7 +42,7 @@ def test_only_one_module_knows_where_the_public_sets_are():
 
 def test_a_job_is_given_another_configuration_only_together_with_its_engine():
     """`dataclasses.replace` would keep the engine of the old configuration; `Job.reconfigured` builds the new one."""
-    configuration = {"policy", "budget", "inverse_costs", "stage"}
+    configuration = {"policy", "budget", "inverse_costs", "stage", "calibration"}
     found = {
         f"{module.name}:{call.lineno}"
         for module in [*modules("app/use_cases"), *modules("app/api"), *modules("app/store")]

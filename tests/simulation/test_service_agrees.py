@@ -83,7 +83,8 @@ async def test_the_same_requests_lead_to_the_same_decisions(client, fields):
 
 COST = np.resize([1.0, 0.5, 2.0, 0.3], ITEMS)
 PRICE = np.resize([1.0, 0.1, 0.7, 2.0, 0.3], WORKERS)
-GOLD_EVERY, PRIOR_EVERY = 9, 4
+GOLD_EVERY, PRIOR_EVERY = 9, 4  # items
+CALIBRATED_BY_EVERY = 4  # items in a job with enough gold to be calibrated
 PAIR, UCB = {"worker_choice": {"kind": "pair"}}, {"worker_choice": {"kind": "ucb"}}
 TESTS = {"spammers": {"min_answers": 3, "alpha": 0.4}, "gold": {"first_share": 0.5, "last_share": 0.4}}
 OWN_GOLD = {"auto_gold": {"min_confidence": 0.85, "recheck": 0.5}}
@@ -103,6 +104,7 @@ TERMS = {
     "pairs by votes": PAIR | VOTES | TESTS | OWN_GOLD,
     "weighted votes": TESTS | OWN_GOLD | {"worker_model": {"kind": "weighted"}, "requirement": {"kind": "ratio"}},
     "votes left out": TESTS | OWN_GOLD | FILTER | {"spammers": {"min_answers": 5, "alpha": 0.4}},
+    "calibrated": {"gold": {"first_share": 0.7, "last_share": 0.6}} | SURE,
     "a budget that is split": VOTES | {"allocation": {"kind": "crowdbudget"}, "budget": "60"},
 }
 
@@ -119,7 +121,8 @@ async def test_money_gold_blocks_and_choices_are_the_same(client, name):
     fields, rng = TERMS[name], np.random.default_rng(CROWD[name])
     crowd = crowd_of(rng, guessing=3)
     place = np.arange(ITEMS)
-    gold = np.where(place % GOLD_EVERY == 0, crowd.truth, -1)
+    every = CALIBRATED_BY_EVERY if name == "calibrated" else GOLD_EVERY
+    gold = np.where(place % every == 0, crowd.truth, -1)
     chance = np.where(place % PRIOR_EVERY == 1, 0.8, np.nan)
     context = ItemContext(COST, np.zeros(ITEMS), place + 1, prior=np.column_stack([chance, 1 - chance]), gold=gold)
     body = {"labels": list(LABELS), "budget": None, "seed": 4} | fields
@@ -141,13 +144,15 @@ async def test_money_gold_blocks_and_choices_are_the_same(client, name):
     await assert_same_books(client, path, campaign)
     assert campaign.gold_asked.any()
     assert campaign.blocked.any() == ("spammers" in fields)
+    assert (campaign.job.engine.calibration is not None) == (name == "calibrated")
 
 
 async def job_on_these_terms(client: httpx.AsyncClient, body: dict, gold: np.ndarray) -> str:
     """The same items and workers in the service."""
     items: list[dict] = [{"key": f"i{n}", "cost": cost} for n, cost in enumerate(COST.tolist())]
-    for item in items[::GOLD_EVERY]:
-        item["gold"] = LABELS[gold[int(item["key"][1:])]]
+    for item, truth in zip(items, gold.tolist(), strict=True):
+        if truth >= 0:
+            item["gold"] = LABELS[truth]
     for item in items[1::PRIOR_EVERY]:
         item["prior"] = {"cat": 0.8, "dog": 0.2}
     path = f"/v1/jobs/{(await client.post('/v1/jobs', json=body)).json()['id']}"
@@ -170,4 +175,7 @@ async def assert_same_books(client: httpx.AsyncClient, path: str, campaign: Told
     results = (await client.get(f"{path}/results", params={"limit": ITEMS})).json()["results"]
     labels = [one["label"] if one["state"] == "resolved" else None for one in results]
     assert labels == [None if label < 0 else LABELS[label] for label in job.label.tolist()]
+    shown_confidence = np.array([one["confidence"] for one in results])
+    begun = (job.label < 0) & (job.state(np.arange(ITEMS)).votes.any(axis=1))
+    assert shown_confidence[begun] == pytest.approx(job.confidence(np.flatnonzero(begun)), abs=1e-6)
     assert [[*one["votes"].values()] for one in results] == job.state(np.arange(ITEMS)).votes.tolist()

@@ -8,7 +8,7 @@ import numpy as np
 from propcache.api import cached_property
 
 from app.policy.core.arrays import Array, IntArray, Mask
-from app.policy.core.belief import NOBODY, Belief, ItemContext
+from app.policy.core.belief import NOBODY, ItemContext, State
 from app.policy.engine import Engine
 from app.policy.job_policy import JobPolicy
 from app.policy.planning.cost_sensitive import Prior
@@ -104,10 +104,12 @@ def stopping_outcomes(
 def _endings(requirements: Sequence[AnyRequirement], limits: Limits, cost: float) -> tuple[Mask, Mask]:
     """Where an item closes, and where it does so with an answer, by requirement and votes, first >= second."""
     vote_counts = limits.vote_counts
-    belief = Belief.of(vote_counts, replace(ItemContext.plain(len(vote_counts)), cost=np.full(len(vote_counts), cost)))
+    context = replace(ItemContext.plain(len(vote_counts)), cost=np.full(len(vote_counts), cost))
+    state = State(vote_counts.astype(np.float64), np.empty((len(vote_counts), 0)))
     closed, good = np.zeros((2, len(requirements), limits.most_votes + 1, limits.most_votes + 1), dtype=bool)
     for number, requirement in enumerate(requirements):
-        ending = limits.engine(requirement).ending(belief)
+        engine = limits.engine(requirement)
+        ending = engine.ending(engine.lookahead(state, context))
         closed[(number, *vote_counts.T)] = ending.closed
         good[(number, *vote_counts.T)] = ending.winner != NOBODY
     return closed, good

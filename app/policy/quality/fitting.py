@@ -8,6 +8,7 @@ import numpy as np
 from app.policy.core.arrays import Array, Mask
 from app.policy.core.ballots import Ballots
 from app.policy.core.belief import ItemContext, State
+from app.policy.quality.calibration import MIN_CHECKED, Calibration, calibrate
 from app.policy.worker_models.base import Refitted, WorkerModel
 from app.policy.worker_models.inference.answer_replay import widened
 from app.policy.worker_models.stages import StageChoice
@@ -28,6 +29,7 @@ class Fit:
     stage: int
     choice: StageChoice | None  # None: the model has one stage, or was fitted under one
     refitted: Refitted
+    calibration: Calibration | None = None  # None: too few items of known truth have answers
 
 
 def fit(
@@ -65,7 +67,18 @@ def fit(
     start = stages.model(chosen).start(context, ballots.classes)
     state = _among(start, refitted.state, informed)
     skill = np.where(ballots.heard[:, None], refitted.skill, skill)
-    return Fit(chosen, choice, replace(refitted, state=state, skill=skill))
+    calibration = _calibration(stages.model(chosen), some_ballots, some_context, refitted)
+    return Fit(chosen, choice, replace(refitted, state=state, skill=skill), calibration)
+
+
+def _calibration(model: WorkerModel, ballots: Ballots, context: ItemContext, fit: Refitted) -> Calibration | None:
+    """How confidence relates to accuracy, by the items of known truth that have answers; None if they are too few."""
+    checked = np.flatnonzero(context.known & ballots.answered)
+    if fit.blind is None or context.gold is None or len(checked) < MIN_CHECKED:
+        return None
+    blind = State(fit.blind.votes[checked], fit.blind.model_state[checked])
+    belief = model.read(blind, replace(context.rows(checked), gold=None))
+    return calibrate(belief.certainty, belief.leader == context.gold[checked])
 
 
 def _among(every: State, some: State, which: Mask) -> State:

@@ -10,6 +10,7 @@ from app.policy.core.belief import Belief, two_strongest
 from app.policy.core.decision import Reason
 from app.policy.core.lookahead import FreshLookahead, Lookahead
 from app.policy.core.policy import Policy, Uses
+from app.policy.quality.calibration import Calibration
 from app.policy.worker_models.base import WorkerModel
 
 HORIZON = 64  # votes to look ahead where there is no formula; an item that needs more is practically hopeless
@@ -79,6 +80,10 @@ class Requirement(Policy, ABC):
     def not_worth_asking(self, belief: Belief) -> Mask:
         """Which items to give up because no label is good enough and further answers do not pay; shape (items,)."""
         return np.zeros(len(belief.votes), dtype=bool)
+
+    def calibrated(self, calibration: Calibration, *, favourable: bool = False) -> "Requirement":  # noqa: ARG002
+        """The same requirement where confidence is not accuracy; unchanged unless it asks for a probability."""
+        return self
 
     def _add_votes_one_by_one(self, lookahead: Lookahead, c: int) -> Array:
         needed = np.full(len(lookahead.state.votes), float(HORIZON))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 from pydantic import Field
 
 from app.policy.core.policy import Uses
+from app.policy.quality.calibration import Calibration
 from app.policy.requirements.base import Requirement
 
 if TYPE_CHECKING:
@@ -24,3 +25,7 @@ class Combination(Requirement):
     @property
     def uses(self) -> Uses:
         return reduce(or_, (member.uses for member in self.of))
+
+    def calibrated(self, calibration: Calibration, *, favourable: bool = False) -> Requirement:
+        members = tuple(member.calibrated(calibration, favourable=favourable) for member in self.of)
+        return self.model_copy(update={"of": members})

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Annotated, ClassVar, Literal
 
 import numpy as np
-from pydantic import Field
+from pydantic import ConfigDict, Field
 
 from app.policy.core.arrays import Array, Mask
 from app.policy.core.belief import Belief, strongest_other
@@ -14,6 +14,7 @@ from app.policy.core.dirichlet import chance_of_the_strongest
 from app.policy.core.equal_rows import first_equal_rows
 from app.policy.core.lookahead import Lookahead
 from app.policy.core.policy import Uses
+from app.policy.quality.calibration import Calibration
 from app.policy.requirements.base import HORIZON, Requirement
 from app.policy.worker_models.base import PosteriorAfter
 
@@ -61,6 +62,10 @@ class Posterior(Requirement):
         representatives, stands_for = pooled
         return np.asarray(self._search_each(representatives.now.alpha)[stands_for])
 
+    def calibrated(self, calibration: Calibration, *, favourable: bool = False) -> Requirement:
+        needed = calibration.confidence_for(self.min_probability, favourable=favourable)
+        return CalibratedPosterior(min_probability=self.min_probability, calibration=calibration, needed=needed)
+
     def reason(self, belief: Belief, item: int) -> Reason:
         return Reason(
             "posterior" if self.satisfied(belief)[item] else "posterior-not-reached",
@@ -95,6 +100,32 @@ class Posterior(Requirement):
 
     def _likely_enough(self, alpha: Array) -> Mask:
         return np.asarray(1 - chance_of_the_strongest(alpha) <= self._doubt)
+
+
+class CalibratedPosterior(Posterior):
+    """`posterior` in a job whose items of known truth show how often labels of a given confidence are right.
+
+        accuracy(max_c P(label c is the true one | answers)) >= min_probability.
+
+    The map is monotone, so this is the same rule with another bound on the model's probability, `needed`.
+    """
+
+    model_config = ConfigDict(arbitrary_types_allowed=True)
+
+    calibration: Calibration
+    needed: float
+
+    def reason(self, belief: Belief, item: int) -> Reason:
+        accuracy = float(self.calibration.of(belief.certainty[item : item + 1])[0])
+        return Reason(
+            "posterior" if self.satisfied(belief)[item] else "posterior-not-reached",
+            f"The most likely label is right with probability {_shown(accuracy, self.min_probability)}, "
+            f"by {self.calibration.checked:,} items of known truth; the job asks for {self.min_probability:g}.",
+        )
+
+    @property
+    def _doubt(self) -> float:
+        return (1 - self.needed) * (1 + _ROUNDING)
 
 
 def _fewest(met: Callable[[Array], Mask], items: int, at_once: int = 2) -> Array:

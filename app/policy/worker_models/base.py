@@ -34,6 +34,7 @@ class Refitted:
     iterations: int
     converged: bool
     copying_probability: Array | None = None  # (workers,) how likely each copies a source; NaN without answers
+    blind: State | None = None  # the items as if their truth were unknown; None: no truth is known, or not computed
 
 
 class WorkerModel(Policy, ABC):

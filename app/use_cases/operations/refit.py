@@ -26,7 +26,7 @@ from app.policy.quality.fitting import Fit, FittedCrowd, fit
 from app.store.answers import votes_on_items_since, votes_since
 from app.store.item_decisions import item_rows_of, versions_of
 from app.store.job_history import History, ballots_of, read_history
-from app.store.jobs import load_job, lock_job, save_ledger, save_stage
+from app.store.jobs import load_job, lock_job, save_fit, save_ledger
 from app.store.operations import first_unfinished, jobs_to_refit
 from app.store.workers import FittedSkill, forget_skills, load_workers, replace_skills
 from app.use_cases.clock import Clock
@@ -150,22 +150,23 @@ async def _take_over(connection: AsyncConnection, draft: RefitDraft) -> Job:
             job = await lock_job(connection, job.job_id)
             votes, draft.until = await votes_since(connection, job.job_id, draft.until)
             draft.learn(votes)
-            job = _with_stage(job, draft)
+            job = _with_fit(job, draft)
             if changes_stage:  # also those of workers who answered only items newer than the fit
                 await forget_skills(connection, job.job_id)
             some = list(draft.skills) if changes_stage else names[start : start + _WORKERS]
             await replace_skills(connection, job.job_id, _fitted_skills(job, draft, some))
             await save_ledger(connection, job)
-            await save_stage(connection, job)
+            await save_fit(connection, job)
     return job
 
 
-def _with_stage(job: Job, draft: RefitDraft) -> Job:
-    """Return the job in the stage that the fit has chosen, with the time of the next refit."""
+def _with_fit(job: Job, draft: RefitDraft) -> Job:
+    """Return the job in the stage that the fit has chosen, with its calibration and the time of the next refit."""
     schedule, choice = job.policy.refit, draft.fit.choice
     return job.reconfigured(
         stage=draft.fit.stage,
         stage_choice=job.stage_choice if choice is None else choice.as_json(),
+        calibration=draft.fit.calibration or job.calibration,
         refit_at=None if job.refit_at is None or schedule is None else schedule.next_at(job.answers),
     )
 
@@ -227,7 +228,8 @@ def _judged(
 ) -> list[DecisionChange]:
     refitted = with_state(rows, draft.with_votes([row.item_id for row in rows], since, skills))
     schedule = job.policy.refit
-    return changes_of(job.engine, rows, refitted, reopens=schedule is not None and schedule.reopen)
+    reopens = schedule is not None and (schedule.reopen or draft.fit.calibration is not None)
+    return changes_of(job.engine, rows, refitted, reopens=reopens)
 
 
 def _outcome(draft: RefitDraft, before: Job, after: Job) -> Outcome:

@@ -29,7 +29,7 @@ class RefitDraft:
     def __post_init__(self) -> None:
         job, refitted, names = self.history.job, self.fit.refitted, self.history.crowd
         self.until = job.answers
-        self.engine = job.reconfigured(stage=self.fit.stage).engine
+        self.engine = job.reconfigured(stage=self.fit.stage, calibration=self.fit.calibration or job.calibration).engine
         self.context = context_of_history(self.history)
         self.votes, self.model_state = refitted.state.votes.copy(), np.array(refitted.state.model_state)
         self.skills: dict[str, Array] = dict(zip(names, refitted.skill, strict=False))  # unnamed workers come last

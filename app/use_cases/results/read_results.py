@@ -155,7 +155,8 @@ def by_belief(job: Job, outcomes: Sequence[ResultRow]) -> tuple[list[int], list[
             rows[len(outcome.model_state or ())].append(row)
     for alike in rows.values():  # a model may store something per answer, and an array needs rows of equal length
         belief = _belief(job, [outcomes[row] for row in alike])
-        for row, label, chance in zip(alike, belief.winner.tolist(), belief.certainty.tolist(), strict=True):
+        confidence = job.engine.confidence(belief)
+        for row, label, chance in zip(alike, belief.winner.tolist(), confidence.tolist(), strict=True):
             labels[row], chances[row] = label, chance
     return labels, chances
 

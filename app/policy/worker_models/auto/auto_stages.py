@@ -76,7 +76,11 @@ class AutoStages(Stages):
         other = 1 - stage
         converted = self.convert(prior, stage, other)
         second = super().refit(other, ballots, context, converted, converted)
-        return replace(found, state=average_states(found.state, second.state, OTHER_SHARE[stage]))
+        share = OTHER_SHARE[stage]
+        blind = None
+        if found.blind is not None and second.blind is not None:
+            blind = average_states(found.blind, second.blind, share)
+        return replace(found, state=average_states(found.state, second.state, share), blind=blind)
 
     def _contest(self, ballots: Ballots, context: ItemContext, prior: Array, stage: int) -> Contest:
         plain, rows = (self.convert(prior, stage, each) for each in (PLAIN, ROWS))

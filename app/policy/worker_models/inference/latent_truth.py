@@ -1,6 +1,7 @@
 """Fit the workers of a job in which every item has one true class."""
 
 from abc import abstractmethod
+from dataclasses import replace
 from typing import ClassVar
 
 import numpy as np
@@ -74,6 +75,7 @@ class LatentTruth(TrueClassModel, DirichletSkills):
         joint, _ = normalise_joint(before + np.log(ballots.shares() + MIN_PRIOR))
         skill, posterior = prior, joint.sum(axis=0)
         iteration, moved, steps = 0, np.inf, list[Array]()
+        shares: Array | float = 0.0
         while iteration < _MAX_ITERATIONS and moved > converged:
             if len(steps) == _STEPS:
                 joint, _ = normalise_joint(_extrapolated(steps, np.where(ballots.answered[:, None], joint, 0.0)))
@@ -85,9 +87,21 @@ class LatentTruth(TrueClassModel, DirichletSkills):
             moved = mean_of(np.abs(found - posterior)[ballots.answered])
             posterior, iteration = found, iteration + 1
             steps.append(model_state)
-        skill, _ = self.sweep(skill, joint, prior, ballots)
+        skill, likelihoods = self.sweep(skill, joint, prior, ballots)
         state = State(ballots.votes(), clarity.rows(model_state))
-        return Refitted(state, skill, iteration, converged=moved <= converged)
+        blind = self._blind(context, state, shares + likelihoods) if context.known.any() else None
+        return Refitted(state, skill, iteration, converged=moved <= converged, blind=blind)
+
+    def _blind(self, context: ItemContext, state: State, gained: Array) -> State:
+        """The items as if no truth were known: each answer is judged by its worker's skill without that answer.
+
+        So an item of known truth teaches nothing about itself, although it teaches the skills of its workers.
+        """
+        classes = state.votes.shape[1]
+        clarity = self.clarity_of(classes)
+        unknown = self.start(replace(context, gold=None), classes)
+        _, model_state = normalise_joint(clarity.joint(unknown.model_state, classes) + gained)
+        return State(state.votes, clarity.rows(model_state))
 
     def heldout_log_likelihood(self, rest: Ballots, out: Ballots, context: ItemContext, prior: Array) -> Array:
         """The log-probability of each answer that is held `out`, given the `rest`; shape (held-out answers,).

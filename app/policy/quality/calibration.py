@@ -1,0 +1,107 @@
+"""Learn from items of known truth how often labels of a given confidence are right."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import special
+
+from app.policy.core.arrays import Array, Mask
+
+_CENTRE = 3.0  # logit of a confidence of .953, about where jobs stop: there the two parameters are nearly independent
+_LEVEL, _LEVEL_SPREAD = 2.05, 0.85  # of the logit of the accuracy at the centre, over crowds
+_LOG_SLOPE, _LOG_SLOPE_SPREAD = -0.7, 0.45  # of the logarithm of the slope, over crowds
+_FAVOURABLE = 0.75  # the probability that the true accuracy is below the favourable one; items are given up by it
+MIN_CHECKED = 10  # items of known truth: fewer say next to nothing beyond the prior, which is of other crowds
+_SURE = 1e-9  # no confidence is closer to 0 or 1
+
+_KNOTS: Array = np.arange(-5.0, 16.01, 0.5)  # logits of the confidences at which a map is kept
+_level, _log_slope = (
+    middle + spread * np.linspace(-3.5, 3.5, 57)
+    for middle, spread in ((_LEVEL, _LEVEL_SPREAD), (_LOG_SLOPE, _LOG_SLOPE_SPREAD))
+)
+_LEVELS, _SLOPES = (each.ravel() for each in np.meshgrid(_level, np.exp(_log_slope)))  # (pairs,)
+_LOG_PRIOR: Array = -0.5 * (
+    ((_LEVELS - _LEVEL) / _LEVEL_SPREAD) ** 2 + ((np.log(_SLOPES) - _LOG_SLOPE) / _LOG_SLOPE_SPREAD) ** 2
+)
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """A monotone map from a model's confidence to accuracy, as learned from `checked` items of known truth.
+
+    Between knots, which are logits of confidence, it is a straight line.
+    """
+
+    accuracy: tuple[float, ...]  # expected, at each knot
+    favourable: tuple[float, ...]  # at each knot: the accuracy is below this with probability .75
+    checked: int
+    right: int
+
+    def of(self, confidence: Array) -> Array:
+        """The expected accuracy of labels of this confidence, of the same shape."""
+        return np.asarray(np.interp(_logit(confidence), _KNOTS, self.accuracy))
+
+    def confidence_for(self, accuracy: float, *, favourable: bool = False) -> float:
+        """The lowest confidence whose labels are right this often; 1 if no confidence is enough.
+
+        >>> calibration = calibrate(np.full(50, 0.99), np.arange(50) >= 10)
+        >>> round(calibration.confidence_for(0.8), 2), calibration.confidence_for(0.99)
+        (0.98, 1.0)
+        """
+        at_knots: Array = np.array(self.favourable if favourable else self.accuracy)
+        if at_knots[-1] < accuracy:
+            return 1.0
+        return float(special.expit(np.interp(accuracy, at_knots, _KNOTS)))
+
+    def as_json(self) -> dict[str, Any]:
+        """The calibration as it is stored."""
+        return {
+            "accuracy": list(self.accuracy),
+            "favourable": list(self.favourable),
+            "checked": self.checked,
+            "right": self.right,
+        }
+
+    @classmethod
+    def from_json(cls, stored: dict[str, Any]) -> "Calibration":
+        """The calibration that was stored."""
+        return cls(tuple(stored["accuracy"]), tuple(stored["favourable"]), stored["checked"], stored["right"])
+
+
+def calibrate(confidence: Array, right: Mask) -> Calibration:
+    """The map that these items of known truth teach: right[i] says whether the label with confidence[i] is the truth.
+
+        logit accuracy = s + b (logit confidence - 3),    s ~ N(2.05, .85),    log b ~ N(-.7, .45).
+
+    This is beta calibration with one slope (Kull, Silva Filho and Flach, AISTATS 2017) and a prior over crowds, so that
+    a few dozen items help and none hurt: without any, the map is the average of the crowds on which the prior was
+    fitted. The posterior of s and b is computed on a grid, and the map is its mean, which is monotone as each of its
+    parts is. Confidences must come from fits that did not know the item's truth.
+
+    >>> before, after = (calibrate(np.full(items, 0.98), np.full(items, True)) for items in (0, 50))
+    >>> [round(float(each.of(np.array([0.98]))[0]), 2) for each in (before, after)]
+    [0.9, 0.97]
+    """
+    at = _LEVELS[:, None] + _SLOPES[:, None] * (_logit(confidence) - _CENTRE)  # (pairs, items)
+    log_posterior = _LOG_PRIOR + special.log_expit(np.where(right, at, -at)).sum(axis=1)
+    weight = special.softmax(log_posterior)
+    maps = special.expit(_LEVELS[:, None] + _SLOPES[:, None] * (_KNOTS - _CENTRE))  # (pairs, knots)
+    expected = weight @ maps
+    favourable = np.array([_quantile(column, weight) for column in maps.T])
+    return Calibration(
+        accuracy=tuple(expected.tolist()),
+        favourable=tuple(np.maximum(expected, favourable).tolist()),
+        checked=len(confidence),
+        right=int(np.count_nonzero(right)),
+    )
+
+
+def _logit(confidence: Array) -> Array:
+    return np.asarray(special.logit(np.clip(confidence, _SURE, 1 - _SURE)))
+
+
+def _quantile(values: Array, weight: Array) -> float:
+    order = np.argsort(values)
+    place = np.searchsorted(np.cumsum(weight[order]), _FAVOURABLE)
+    return float(values[order[min(int(place), len(order) - 1)]])

@@ -1,0 +1,96 @@
+"""Compare what a default job claims with what is right, on public sets, with gold and without.
+
+A job that asks for a probability runs until nothing is left to ask. Of the resolved items that are not gold it prints
+the share that is right, the accuracy that the job claims, how many items are resolved, and the labels per item.
+Without gold the claim is that of the crowds on which the prior of the calibration was chosen, these sets among them, so
+it shows how far crowds differ and not how well an unknown crowd is predicted. Means of seeds. Of a large set, a random
+part of the items is used.
+"""
+
+import argparse
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from app.policy.job_policy import JobPolicy
+from app.policy.quality.calibration import calibrate
+from app.simulation.recorded_crowd import UNKNOWN, RecordedAnswers, read_crowd
+from app.simulation.sequential_replay import ask_until_done, drawn_gold, recorded_job
+
+SETS = Path(__file__).resolve().parents[2] / "shared" / "data"
+NAMES = (
+    *("rte", "temp", "d_possent", "bluebirds", "adult2", "weather_amt", "sentpop"),
+    *("d_product", "web", "trec2011", "music", "nyu_qa", "medrel", "dbpedia_kg"),
+)
+MIN_ANSWERS = 3  # of an item
+TOLERATED = 0.02  # below what was asked
+UNVERIFIED = calibrate(np.empty(0), np.empty(0, dtype=bool))
+
+
+class TrustFigures(NamedTuple):
+    right: float
+    claimed: float
+    resolved: float
+    labels: float
+
+
+def crowd_of(folder: Path, most: int) -> RecordedAnswers:
+    """The items of known truth with enough answers, at most this many."""
+    crowd = read_crowd(folder)
+    answers = np.bincount(crowd.item, minlength=len(crowd.items))
+    suits = np.flatnonzero((crowd.truth != UNKNOWN) & (answers >= MIN_ANSWERS))
+    some = np.random.default_rng(0).permutation(suits)[:most]
+    return crowd.only(np.isin(np.arange(len(crowd.items)), some)).shuffled(np.random.default_rng(1))
+
+
+def run_once(crowd: RecordedAnswers, asked: float, gold: int, run: int) -> TrustFigures:
+    requirement = {"kind": "posterior", "min_probability": asked}
+    policy = JobPolicy.model_validate({"labels": crowd.labels, "requirement": requirement, "seed": run})
+    known = drawn_gold(crowd, min(gold, len(crowd.items) // 2), run)
+    simulated = recorded_job(crowd, policy, run, gold=known)
+    for _ in ask_until_done(simulated, crowd, run, "pull", "random"):
+        pass
+    job = simulated.job
+    others = np.ones(len(crowd.items), dtype=bool) if known is None else known == UNKNOWN
+    resolved = others & (job.label != UNKNOWN)
+    believed = job.engine.lookahead(job.rows.all(), job.context).now.certainty
+    claimed = (job.engine.calibration or UNVERIFIED).of(believed)
+    right = (job.label == crowd.truth)[resolved]
+    shown = (right.mean(), claimed[resolved].mean()) if len(right) else (np.nan, np.nan)
+    return TrustFigures(*shown, resolved.sum() / others.sum(), job.answers / len(crowd.items))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("names", nargs="*", help=f"of {', '.join(NAMES)}; all unless named")
+    parser.add_argument("--sets", type=Path, default=SETS, help="the folder of the public sets")
+    parser.add_argument("--asked", type=float, nargs="*", default=[0.9, 0.95])
+    parser.add_argument("--gold", type=int, default=50, help="items of known truth; 0 for a job without truth")
+    parser.add_argument("--items", type=int, default=300, help="of a set, at most")
+    parser.add_argument("--seeds", type=int, default=10)
+    chosen = parser.parse_args()
+    for asked in chosen.asked:
+        kept, gaps = [], []
+        print(f"asked {asked}, {chosen.gold} gold items, {chosen.seeds} seeds")
+        for name in chosen.names or NAMES:
+            if not (chosen.sets / name).exists():
+                print(f"the public set {name} is not at {chosen.sets}: nothing to measure")
+                continue
+            crowd = crowd_of(chosen.sets / name, chosen.items)
+            runs = [run_once(crowd, asked, chosen.gold, run) for run in range(chosen.seeds)]
+            found = TrustFigures(*np.nanmean(np.array(runs), axis=0))
+            kept.append(found.right >= asked - TOLERATED)
+            gaps.append(abs(found.claimed - found.right))
+            print(
+                f"{name:12} right {found.right:.3f}  claimed {found.claimed:.3f}  resolved {found.resolved:.2f}"
+                f"  labels per item {found.labels:.2f}",
+                flush=True,
+            )
+        if kept:
+            gap = f"|claimed - right| {np.mean(gaps):.3f} on average, {np.max(gaps):.3f} at most"
+            print(f"{sum(kept)} of {len(kept)} sets are right with at least {asked - TOLERATED:.2f}; {gap}\n")
+
+
+if __name__ == "__main__":
+    main()
