@@ -34,6 +34,7 @@ class Job:
     lease_duration: timedelta
     paused: bool = False
     budget: Decimal | None
+    answer_cost: Decimal = Decimal(1)  # of an item that has no cost of its own
     spent: Decimal = Decimal(0)
     reserved: Decimal = Decimal(0)
     items: int = 0

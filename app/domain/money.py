@@ -10,11 +10,11 @@ decimal.setcontext(decimal.Context(prec=100))
 def amount_text(amount: decimal.Decimal) -> str:
     """Format an amount for people: whole, with cents, or with three digits if it is less than one.
 
-    >>> [amount_text(decimal.Decimal(text)) for text in ("2.00", "1234.5", "306.6612", "0.00125", "0")]
-    ['2', '1,234.50', '306.66', '0.00125', '0']
+    >>> [amount_text(decimal.Decimal(text)) for text in ("2.00", "1234.5", "306.6612", "0.29998", "0.00125", "0")]
+    ['2', '1,234.50', '306.66', '0.3', '0.00125', '0']
     """
     if amount == amount.to_integral_value():
         return f"{amount.to_integral_value():,f}"
     if abs(amount) >= 1:
         return f"{amount:,.2f}"
-    return f"{amount:.3g}" if abs(amount) >= decimal.Decimal("0.0001") else f"{amount:.2e}"
+    return f"{float(amount):.3g}"

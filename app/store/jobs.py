@@ -55,6 +55,7 @@ async def insert_job(connection: AsyncConnection, new: Job) -> None:
         "policy": new.policy.model_dump(mode="json"),
         "lease_seconds": int(new.lease_duration.total_seconds()),
         "budget": new.budget,
+        "answer_cost": new.answer_cost,
         "stage_choice": new.stage_choice,
         "reputation": new.reputation,
         "plan": new.plan,

@@ -47,6 +47,7 @@ job = Table(
     Column("lease_seconds", Integer, nullable=False),
     Column("paused", Boolean, nullable=False, server_default=false()),
     Column("budget", Numeric),
+    Column("answer_cost", Numeric, nullable=False, server_default=text("1")),  # of items without a cost of their own
     Column("spent", Numeric, nullable=False, server_default=ZERO),
     Column("reserved", Numeric, nullable=False, server_default=ZERO),
     # Counters are on the row that every writer locks: reading them scans nothing, and they change with the money.

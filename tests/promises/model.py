@@ -139,7 +139,7 @@ class Model:
         for key in fresh:
             self.items[key] = ModelItem(key, *contents[key], self.terms.no_votes)
         assert reply.status_code == 201, reply.text
-        assert reply.json() == {"added": len(fresh), "unchanged": len(call.rows) - len(fresh)}
+        assert reply.json() == {"added": len(fresh), "unchanged": len(call.rows) - len(fresh), "warnings": []}
 
     @check.register
     def _(self, call: Register, reply: httpx.Response) -> None:

@@ -101,7 +101,8 @@ async def add_items(services: ServicesOf, job_id: JobId, request: Request, key: 
 
 
 def _reply(done: item_import.Added) -> Reply:
-    body = ItemsAdded(added=done.added, unchanged=done.unchanged)
+    warnings = [ReasonOut(**warning.as_json()) for warning in done.warnings]
+    body = ItemsAdded(added=done.added, unchanged=done.unchanged, warnings=warnings)
     return Reply(status=HTTPStatus.CREATED, headers={}, body=body.model_dump_json())
 
 

@@ -4,7 +4,6 @@ import json
 import re
 from contextlib import suppress
 from datetime import datetime
-from decimal import Decimal
 from typing import Annotated
 
 from pydantic import AfterValidator, BaseModel, Field, JsonValue, WithJsonSchema
@@ -50,7 +49,9 @@ class ItemIn(RequestBody):
 
     key: Annotated[ItemKey, Field(description="Your own name for the item, unique within the job")]
     payload: Annotated[Payload, Field(description="What the worker needs to see; returned as it was sent")] = None
-    cost: Annotated[CostIn, Field(description="What one answer costs")] = Decimal(1)
+    cost: Annotated[CostIn | None, Field(description="What one answer costs; null: the `answer_cost` of the job")] = (
+        None
+    )
     gold: Annotated[str | None, Field(description="The right label, if it is known")] = None
     prior: Annotated[
         dict[str, Annotated[float, Field(ge=0, le=1)]] | None,
@@ -67,6 +68,9 @@ class ItemsAdded(BaseModel):
 
     added: Annotated[int, Field(description="Items that are new")]
     unchanged: Annotated[int, Field(description="Items that the job had before, with the same content")]
+    warnings: Annotated[
+        list[ReasonOut], Field(description="What is probably not meant, such as a budget below one answer per item")
+    ]
 
 
 class ItemAnswerOut(BaseModel):

@@ -24,6 +24,7 @@ from app.policy.job_policy import JobPolicy
 from app.use_cases.jobs import change_job as changing
 from app.use_cases.jobs import create_job as creating
 from app.use_cases.jobs import manage_jobs
+from app.use_cases.jobs.budget_warnings import budget_warnings
 from app.use_cases.jobs.manage_jobs import read_job
 from app.use_cases.kept_replies import reply_once
 
@@ -62,6 +63,7 @@ async def _created(connection: AsyncConnection, body: JobIn, now: datetime) -> R
         name=body.name,
         policy=body.policy(),
         budget=body.budget,
+        answer_cost=body.answer_cost,
         lease_duration=timedelta(seconds=body.lease_seconds),
         reputation=body.reputation,
         plan=None if body.plan is None else body.plan.model_dump(mode="json", exclude_unset=True),
@@ -159,6 +161,7 @@ def job_out(job: Job) -> JobOut:
         id=str(job.job_id),
         name=job.name,
         budget=job.budget,
+        answer_cost=job.answer_cost,
         lease_seconds=int(job.lease_duration.total_seconds()),
         reputation=job.reputation,
         worker_model_in_force=_worker_model_in_force(job),
@@ -171,6 +174,7 @@ def job_out(job: Job) -> JobOut:
         answers=job.answers,
         items=ItemCounts(open=job.open, resolved=job.resolved, given_up=job.given_up),
         completeness=job.completeness,
+        warnings=[ReasonOut(**warning.as_json()) for warning in budget_warnings(job)],
         plan=job_plan_out(job),
         forecast=job_forecast_out(job),
     )

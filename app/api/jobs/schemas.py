@@ -1,13 +1,14 @@
 """Jobs on the wire. Field names are a contract: other programs rely on them."""
 
 from datetime import datetime
+from decimal import Decimal
 from typing import Annotated, Any
 from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
-from app.api.http.common_schemas import AmountIn, AmountOut, Number, ReasonOut, RequestBody, Share
+from app.api.http.common_schemas import AmountIn, AmountOut, CostIn, Number, ReasonOut, RequestBody, Share
 from app.api.http.pagination import NextCursor
 from app.api.plans.forecast_schemas import JobForecastOut
 from app.api.plans.plan_schemas import JobPlanOut, PlanIn
@@ -32,6 +33,10 @@ class JobIn(JobPolicy):
         AmountIn | None,
         Field(description="What all answers together may cost; null: unlimited. Required unless `plan` has a budget"),
     ]
+    answer_cost: Annotated[
+        CostIn,
+        Field(description="What an answer costs where the item has no `cost` of its own; it cannot be changed later"),
+    ] = Decimal(1)
     lease_seconds: Annotated[
         int,
         Field(ge=1, le=_LONGEST_LEASE, description="How long a worker may hold an item before others get it"),
@@ -154,6 +159,9 @@ class JobOut(JobPolicy, JobNames):  # this order puts id and name first in the r
     model_config = ConfigDict(json_schema_extra=_all_required)
 
     budget: Annotated[AmountOut | None, Field(description="What all answers together may cost; null: unlimited")]
+    answer_cost: Annotated[
+        AmountOut, Field(description="What an answer costs where the item has no `cost` of its own, at the price 1")
+    ]
     lease_seconds: Annotated[int, Field(description="How long a worker may hold an item before others get it")]
     reputation: Annotated[UUID | None, Field(description="The job from which skills were copied")]
     worker_model_in_force: Annotated[WorkerModelInForce, Field(description="The worker model in use, and why")]
@@ -168,6 +176,9 @@ class JobOut(JobPolicy, JobNames):  # this order puts id and name first in the r
     answers: Annotated[int, Field(description="How many answers the job has")]
     items: Annotated[ItemCounts, Field(description="How many items are in which state")]
     completeness: Annotated[Share, Field(description="Mean expected completeness of the items")]
+    warnings: Annotated[
+        list[ReasonOut], Field(description="What is probably not meant, such as a budget below one answer per item")
+    ]
     plan: Annotated[JobPlanOut | None, Field(description="The job's plan, and whether its promise is kept")]
     forecast: Annotated[
         JobForecastOut | None,

@@ -20,6 +20,7 @@ from app.domain.item import ItemContent, ItemDecision, ItemState
 from app.domain.job import Job
 from app.domain.kept_reply import KeyedRequest, Reply
 from app.errors import FieldError, InvalidInput, ItemConflict, LabelUnknown, SufficeError
+from app.policy.core.decision import Reason
 from app.policy.core.policy import Uses
 from app.store.jobs import load_job, lock_job, save_ledger
 from app.store.staging import (
@@ -39,6 +40,7 @@ from app.store.staging import (
     staged_items,
     staged_rows,
 )
+from app.use_cases.jobs.budget_warnings import budget_warnings
 from app.use_cases.kept_replies import reply_once
 from app.use_cases.threads import in_thread, one_ahead
 from app.use_cases.work.judging import ItemFacts, judge_new
@@ -53,7 +55,7 @@ class ItemDraft(NamedTuple):
 
     key: str
     payload: Any
-    cost: Decimal
+    cost: Decimal | None  # None: that of the job
     gold: str | None
     prior: Mapping[str, float] | None
     features: Sequence[float] | None
@@ -66,6 +68,7 @@ class Added:
 
     added: int
     unchanged: int
+    warnings: Sequence[Reason]
 
 
 @dataclass
@@ -131,7 +134,8 @@ async def _add_items(
     fresh = await drop_known(connection, job_id)
     if fresh.items:
         await _insert(connection, job_id, fresh, ends)
-    return to_reply(Added(added=fresh.items, unchanged=ends[-1] - fresh.items))
+    warnings = budget_warnings(await load_job(connection, job_id))
+    return to_reply(Added(added=fresh.items, unchanged=ends[-1] - fresh.items, warnings=warnings))
 
 
 async def _stage(connection: AsyncConnection, job: Job, chunks: Iterator[Sequence[ItemDraft]]) -> list[int]:
@@ -149,12 +153,12 @@ def _rows(job: Job, chunks: Iterator[Sequence[ItemDraft]]) -> Iterator[tuple[int
     positions = {label: position for position, label in enumerate(job.policy.labels)}
     first = 0
     for chunk in chunks:
-        contents = ((draft.key, _content(positions, draft, at)) for at, draft in enumerate(chunk, start=first))
+        contents = ((draft.key, _content(job, positions, draft, at)) for at, draft in enumerate(chunk, start=first))
         yield len(chunk), staged_rows(first, contents)
         first += len(chunk)
 
 
-def _content(labels: Mapping[str, int], draft: ItemDraft, position: int) -> ItemContent:
+def _content(job: Job, labels: Mapping[str, int], draft: ItemDraft, position: int) -> ItemContent:
     for name, said in (("prior", draft.prior or ()), ("gold", () if draft.gold is None else (draft.gold,))):
         for label in said:
             if label not in labels:
@@ -170,7 +174,7 @@ def _content(labels: Mapping[str, int], draft: ItemDraft, position: int) -> Item
         )
     return ItemContent(
         payload=draft.payload,
-        cost=draft.cost,
+        cost=job.answer_cost if draft.cost is None else draft.cost,
         gold=None if draft.gold is None else labels[draft.gold],
         prior=prior,
         features=draft.features,

@@ -59,8 +59,8 @@ async def test_the_three_formats_say_the_same(new_job, database):
     found = []
     for media_type, content in contents.items():
         job = await new_job()
-        assert (await send(job, content, media_type)).json() == {"added": 2, "unchanged": 0}
-        assert (await send(job, "\ufeff" + content, media_type)).json() == {"added": 0, "unchanged": 2}
+        assert (await send(job, content, media_type)).json() == {"added": 2, "unchanged": 0, "warnings": []}
+        assert (await send(job, "\ufeff" + content, media_type)).json() == {"added": 0, "unchanged": 2, "warnings": []}
         found.append(await stored(job, database))
     assert found[0] == found[1] == found[2]
     assert [row[0] for row in found[0]] == ["a", "é \\"]
@@ -91,7 +91,7 @@ async def test_ndjson_has_many_names(new_job, media_type):
     """Blank lines say nothing, and the last line need not end."""
     job = await new_job()
     content = '\r\n{"key": "a"}\r\n\r\n  {"key": "b"}  '
-    assert (await send(job, content, media_type)).json() == {"added": 2, "unchanged": 0}
+    assert (await send(job, content, media_type)).json() == {"added": 2, "unchanged": 0, "warnings": []}
 
 
 async def test_another_format_is_refused_by_name(new_job, client):
@@ -215,7 +215,7 @@ async def test_one_bad_line_at_the_end_and_none_is_added(new_job, last):
     assert response.status_code in {409, 422}
     assert response.json()["errors"][0]["pointer"].startswith("#/5000")
     assert (await job.status())["items"]["open"] == 0
-    assert (await send(job, GOOD_LINES)).json() == {"added": 5000, "unchanged": 0}
+    assert (await send(job, GOOD_LINES)).json() == {"added": 5000, "unchanged": 0, "warnings": []}
     assert (await job.next("w1"))["status"] == "continue"
 
 
@@ -230,8 +230,8 @@ async def test_a_key_stands_for_one_content(new_job):
     first = '{"key": "a", "payload": {"x": 1, "y": [true]}, "cost": "1.5"}'
     same = '{"key": "a", "payload": {"y": [true], "x": 1}, "cost": 1.50}'
     other = '{"key": "a", "payload": {"y": [1], "x": 1}, "cost": 1.5}'
-    assert (await send(job, f'{first}\n{same}\n{{"key": "b"}}')).json() == {"added": 2, "unchanged": 1}
-    assert (await send(job, f"{same}\n{first}")).json() == {"added": 0, "unchanged": 2}
+    assert (await send(job, f'{first}\n{same}\n{{"key": "b"}}')).json() == {"added": 2, "unchanged": 1, "warnings": []}
+    assert (await send(job, f"{same}\n{first}")).json() == {"added": 0, "unchanged": 2, "warnings": []}
     conflict = await send(job, f'{{"key": "c"}}\n{other}\n{same}\n{other}\n{{"key": "c", "cost": 2}}')
     assert conflict.status_code == 409
     assert conflict.json()["detail"].startswith("3 of 5 items exist with other content")
@@ -278,7 +278,7 @@ async def test_items_are_judged_by_the_rules_of_their_commit(new_job, database):
             "UPDATE job SET policy = jsonb_set(policy::jsonb, '{requirement,labels}', '5') WHERE job_id = :job"
         )
         await connection.execute(change, {"job": UUID(job.id)})
-    assert (await sending).json() == {"added": 5000, "unchanged": 0}
+    assert (await sending).json() == {"added": 5000, "unchanged": 0, "warnings": []}
     page = (await job.http.get(f"{job.path}/items")).json()["items"]
     assert {item["max_open_assignments"] for item in page} == {5}
     assert (await job.status())["items"]["open"] == 5000
@@ -356,7 +356,7 @@ async def test_others_are_served_while_many_items_come_in(new_job):
         await asyncio.sleep(0.005)
         longest, before = max(longest, time.thread_time() - before), time.thread_time()
         answers += 1
-    assert (await sending).json() == {"added": 50_000, "unchanged": 0}
+    assert (await sending).json() == {"added": 50_000, "unchanged": 0, "warnings": []}
     assert answers > 20
     assert longest < 0.25
 
@@ -382,7 +382,7 @@ async def test_memory_does_not_grow_with_the_body(new_job, media_type):
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    assert response.json() == {"added": 15_000, "unchanged": 0}
+    assert response.json() == {"added": 15_000, "unchanged": 0, "warnings": []}
     assert peak < 30 * 2**20
 
 
@@ -418,4 +418,4 @@ async def test_the_documented_examples_run_as_they_stand(new_job, client):
     assert set(contents) == {JSON, NDJSON, CSV}
     for media_type in (NDJSON, CSV):
         response = await send(await new_job(), contents[media_type]["example"], media_type)
-        assert response.json() == {"added": 2, "unchanged": 0}
+        assert response.json() == {"added": 2, "unchanged": 0, "warnings": []}

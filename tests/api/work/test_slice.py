@@ -232,9 +232,9 @@ async def test_an_unnamed_worker_gets_work_and_answers_by_assignment(new_job, cl
 async def test_items_come_all_or_none_and_can_be_sent_again(new_job, client):
     job = await new_job()
     rows = [{"key": "a", "payload": {"x": 1.5}, "cost": "2", "prior": {"cat": 0.7, "dog": 0.3}}, {"key": "b"}]
-    assert (await client.post(f"{job.path}/items", json=rows)).json() == {"added": 2, "unchanged": 0}
+    assert (await client.post(f"{job.path}/items", json=rows)).json() == {"added": 2, "unchanged": 0, "warnings": []}
     again = await client.post(f"{job.path}/items", json=[*rows, {"key": "c"}, {"key": "c"}])
-    assert again.json() == {"added": 1, "unchanged": 3}
+    assert again.json() == {"added": 1, "unchanged": 3, "warnings": []}
     conflict = await client.post(f"{job.path}/items", json=[{"key": "d"}, {"key": "b", "cost": 5}])
     assert (conflict.status_code, conflict.json()["code"]) == (409, "item-conflict")
     assert conflict.json()["errors"] == [{"pointer": "#/1/key", "message": "'b' exists with other content"}]
