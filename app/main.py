@@ -108,7 +108,7 @@ def create_services(settings: Settings, clock: Clock) -> Services:
 async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     services: Services = app.state.services
     configure_logs(services.settings.log_level)  # not earlier: building an application leaves the process as it was
-    _spare_the_collector()
+    _exempt_modules_from_collection()
     sweeper = asyncio.create_task(_sweep_forever(services))
     try:
         yield
@@ -125,7 +125,7 @@ async def shut_down(app: FastAPI) -> None:
     await services.close()
 
 
-def _spare_the_collector() -> None:
+def _exempt_modules_from_collection() -> None:
     """Exempt loaded modules from garbage collection: scanning them repeatedly costs a tenth of the throughput."""
     gc.collect()
     gc.freeze()

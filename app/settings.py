@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
+from pydantic_core import PydanticCustomError
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 _SCHEMES = ("postgresql://", "postgres://")
@@ -11,7 +12,7 @@ _SCHEMES = ("postgresql://", "postgres://")
 
 def _is_postgres(url: str) -> str:
     if not url.startswith(_SCHEMES):
-        raise ValueError("must start with postgresql:// or postgres://")
+        raise PydanticCustomError("postgres_url", "Must start with postgresql:// or postgres://")
     return url
 
 

@@ -12,6 +12,7 @@ import asyncpg
 from harness.serving import MemoryWatch, the_service
 
 from app.policy.job_policy import JobPolicy
+from app.policy.worker_models import Anonymous
 from app.store.connection import migrate
 from app.store.embedded import embedded_postgres
 
@@ -19,12 +20,12 @@ FORMS = {"NDJSON": "application/x-ndjson", "CSV": "text/csv", "Parquet": "applic
 MEGABYTE = 1 << 20
 
 JOB = """
-    INSERT INTO job (job_id, rules, lease_seconds, items, resolved, created_at)
+    INSERT INTO job (job_id, policy, lease_seconds, items, resolved, created_at)
     VALUES ($1, $2, 600, $3::bigint, $3::bigint / 2, now())
 """
 ITEMS = """
-    INSERT INTO item (job_id, item_id, key, payload, cost, state, votes, priority, tie_break, wanted, label, confidence,
-                      progress, reason)
+    INSERT INTO item (job_id, item_id, key, payload, cost, state, votes, priority, tie_break, max_open_assignments,
+                      label, confidence, progress, reason)
     SELECT $1, n, 'images/' || n || '.jpg', json_build_object('url', 'https://example.org/images/' || n || '.jpg'), 1,
            CASE n % 2 WHEN 0 THEN 'resolved' ELSE 'open' END,
            CASE n % 2 WHEN 0 THEN ARRAY[8 + n % 5, n % 2] ELSE ARRAY[n % 5, n % 3] END, 0.1, n, n % 2,
@@ -40,8 +41,8 @@ SAME_COLUMNS = """
 
 async def fill(url: str, items: int) -> UUID:
     connection = await asyncpg.connect(url)
-    job = uuid4()
-    await connection.execute(JOB, job, JobPolicy(labels=("cat", "dog")).model_dump_json(), items)
+    job, policy = uuid4(), JobPolicy(labels=("cat", "dog"), worker_model=Anonymous())  # items have no model state
+    await connection.execute(JOB, job, policy.model_dump_json(), items)
     await connection.execute(ITEMS, job, items)
     await connection.execute("VACUUM ANALYZE")
     await connection.close()

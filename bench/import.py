@@ -20,8 +20,8 @@ from app.store.connection import migrate
 from app.store.embedded import embedded_postgres
 
 COLUMNS = (
-    "item_id, key, payload, cost, gold, prior, features, state, votes, evidence, priority, tie_break, wanted, "
-    "open_assignments, label, confidence, progress, reason"
+    "item_id, key, payload, cost, gold, prior, features, state, votes, model_state, tier, priority, tie_break, "
+    "max_open_assignments, open_assignments, label, confidence, progress, reason"
 )
 LOCK = "SELECT FROM job WHERE job_id = $1 FOR NO KEY UPDATE"
 

@@ -1,9 +1,9 @@
 """Measure what a mix of a language model, a crowd and an expert saves: money per item at equal accuracy.
 
 One model at 0.001 is right with .85, 40 workers at 0.05 with .6 to .9, one expert at 2.00 with .97. No skill is
-known in advance. All rules are the defaults, but for `worker_choice: pair`, which buys the pair of item and worker with
-the best value per cost, and for the posterior that is asked for, which varies so that accuracies can be compared. Each
-source errs independently; in the second part a fifth of the items is hard, and model and crowd hardly know those.
+known in advance. All settings are the defaults, except `worker_choice: pair`, which buys the pair of item and worker
+with the best value per cost, and the required posterior, which varies so that accuracies can be compared. Each source
+errs independently; in the second part a fifth of the items is hard, and model and crowd hardly know those.
 """
 
 from collections.abc import Sequence

@@ -1,7 +1,7 @@
 """Measure what guessers cost: labels per item with 30 % guessers, against an honest crowd at equal error.
 
 The honest are right with .65 to .95, evenly spread, and workers arrive at random, except where `pair` chooses. All
-rules are the defaults but for what is named, and the honest crowd gets the same rules. Every answer counts as cost,
+settings are the defaults except those named, and the honest crowd gets the same settings. Every answer is a cost,
 those of guessers and those that were taken out again included. The honest crowd is measured at three posteriors, so
 that its cost at the same error is known; costs and errors are means over the seeds before they are compared, and the
 interval is that of resampled seeds. The answers needed to find a guesser do not depend on the size of the job, so the
@@ -83,7 +83,7 @@ def run(setting: Setting, seed: int, share: float = SHARE, items: int = ITEMS, w
 
 
 def honest_runs(setting: Setting, seed: int, items: int = ITEMS, workers: int = WORKERS) -> list[StreamOutcome]:
-    """Labels and error of a crowd without guessers, under the same rules, a posterior at a time."""
+    """Labels and error of a crowd without guessers, under the same settings, one posterior at a time."""
     same = [Setting(setting.policy | each, setting.gold) for each in HONEST]
     return [run(each, seed, 0.0, items, workers).outcome for each in same]
 

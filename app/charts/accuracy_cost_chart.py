@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from app.charts.canvas import COLOURS, Drawing
 from app.policy.core.belief import Array, IntArray
-from app.policy.planning.accuracy_cost import AccuracyCostCurve, ceiling_with_any_number
+from app.policy.planning.accuracy_cost import AccuracyCostCurve, max_accuracy_with_any_number
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -37,7 +37,7 @@ def draw_accuracy_cost(view: AccuracyCostView) -> Drawing:
             markersize=4,
             label="majority of 1, 3, 5, ...",
         )
-        limit = ceiling_with_any_number(curve.prior)
+        limit = max_accuracy_with_any_number(curve.prior)
         axes.axhline(limit, color="#777777", linestyle=":", label=f"no number of answers exceeds {limit:.3f}")
         if view.chosen is not None:
             accuracy, cost = curve.accuracy[view.chosen], curve.answers[view.chosen] * view.cost

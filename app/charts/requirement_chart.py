@@ -26,7 +26,7 @@ class RequirementView:
     """The curves, and the crowd and the share of resolved items that they assume."""
 
     curves: Sequence[KindCurve]
-    wanted: float
+    required: float
     crowd: str  # in words
     min_resolved: float
 
@@ -46,7 +46,7 @@ def draw_requirement(view: RequirementView) -> Drawing:
             if curve.chosen:
                 x, y = curve.chosen
                 axes.plot(x, 100 * y, "o", color=colour[curve.kind], markersize=8)
-        axes.axhline(100 * view.wanted, color="#555555", linestyle="--", linewidth=0.8, label="wanted")
+        axes.axhline(100 * view.required, color="#555555", linestyle="--", linewidth=0.8, label="required")
         axes.plot([], [], "o", color="#555555", markersize=8, label="the cheapest of its kind")
         axes.set_xlim(left=0)
         axes.set_xlabel("labels per item")

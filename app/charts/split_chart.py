@@ -33,7 +33,7 @@ class SplitCurves:
     asked: float  # the requested budget
     take: str  # the split with the fewest errors at that budget
     marks: Sequence[SplitPoint]
-    wanted: float | None
+    target: float | None
 
 
 def draw_split(curves: SplitCurves) -> Drawing:
@@ -55,8 +55,8 @@ def draw_split(curves: SplitCurves) -> Drawing:
             label = "Theorem 1 (no useful bound)" if silent else "Theorem 1: bound for CrowdBudget"
             axes.plot(*zip(*known, strict=True), ":", color="#555555", label=label)
         axes.axvline(curves.asked, color="#555555", linewidth=0.8, label=f"requested budget: {curves.asked:g}")
-        if curves.wanted is not None:
-            axes.axhline(share * curves.wanted, color="#555555", linestyle="--", linewidth=0.8, label="wanted")
+        if curves.target is not None:
+            axes.axhline(share * curves.target, color="#555555", linestyle="--", linewidth=0.8, label="target")
         _scale(axes, [share * errors for row in curves.errors.values() for errors in row])
         axes.set_xlim(0, max(curves.budget))
         axes.set_xlabel("budget (money)")

@@ -15,6 +15,7 @@ import uvicorn
 from pydantic import ValidationError
 from uvicorn.supervisors import Multiprocess
 
+from app.api.http.invalid_fields import sentence
 from app.cli.experiments_command import experiments
 from app.cli.replay_command import replay
 from app.cli.simulate_command import simulate
@@ -92,7 +93,8 @@ def _settings(**given: object) -> Settings:
         first = error.errors()[0]
         name = str(first["loc"][0]) if first["loc"] else "settings"
         variable = name if name.isupper() else f"SUFFICE_{name.upper()}"
-        raise StartupFailure(f"{variable} is not valid: {first['msg']} (it is {first['input']!r})") from error
+        sent = "" if variable == "DATABASE_URL" else f", not {first['input']!r}"  # an address may hold a password
+        raise StartupFailure(f"{variable} is not valid. {sentence(first)}{sent}") from None
 
 
 @contextmanager

@@ -236,9 +236,9 @@ def _check_chart(plot: Path, crowds: Sequence[RecordedAnswers]) -> None:
         raise click.BadParameter(f"{plot} cannot be written. Choose another file or folder.", param_hint="--plot")
 
 
-def _save(picture: bytes, plot: Path) -> None:
+def _save(chart: bytes, plot: Path) -> None:
     try:
-        plot.write_bytes(picture)
+        plot.write_bytes(chart)
     except OSError as error:
         raise click.ClickException(f"Cannot save the chart as {plot} ({error.strerror}).") from error
 

@@ -31,7 +31,7 @@ def table_2(setting: Setting) -> Finding:  # noqa: ARG001  nothing is random
         "A_Q of B(8, 2) at (3, 3) is 0.6875, cut off in the paper.",
         "0.79 at (8, 2) under B(8, 2) is a misprint: Theorem 4.1 gives 0.795.",
     )
-    return Finding(tuple(_rows()), (_picture(),), notes)
+    return Finding(tuple(_rows()), (_chart(),), notes)
 
 
 def found(kind: str, prior: float | tuple[int, int]) -> Array:
@@ -55,7 +55,7 @@ def _rows() -> Iterator[Row]:
             yield Row(f"{kind} of {name} at {status}", paper, ours, equal_as_printed(paper, ours, _DIGITS), _DIGITS)
 
 
-def _picture() -> Panel:
+def _chart() -> Panel:
     """The expected accuracy of the result by the votes for one side, if the other side has two."""
     votes = np.arange(2, 13)
     lines = [

@@ -175,8 +175,8 @@ class MonteCarloSimulation(ParallelRuns):
             worker[missing[fresh]] = drawn[fresh]
         for place in np.flatnonzero(worker == NOBODY).tolist():
             free = np.setdiff1d(np.arange(self.workers), self._who[row[place]])
-            wanted = free[~excluded[self._run[row[place]], free]]
-            worker[place] = self._rng.choice(wanted if len(wanted) else free)
+            included = free[~excluded[self._run[row[place]], free]]
+            worker[place] = self._rng.choice(included if len(included) else free)
         return row, worker
 
     def _take(self, row: IntArray, worker: IntArray) -> None:

@@ -34,7 +34,7 @@ def create_engine(url: str, connections: int) -> AsyncEngine:
 
 
 @asynccontextmanager
-async def only_here(engine: AsyncEngine, lock: int) -> AsyncIterator[AsyncConnection | None]:
+async def exclusive_transaction(engine: AsyncEngine, lock: int) -> AsyncIterator[AsyncConnection | None]:
     """Open a transaction that holds a database-wide advisory lock; yields None if another replica holds the lock."""
     async with engine.begin() as connection:
         free = await connection.scalar(text("SELECT pg_try_advisory_xact_lock(:lock)"), {"lock": lock})

@@ -87,7 +87,7 @@ def ballots_of(history: History) -> Ballots:
     )
 
 
-async def hold_still(connection: AsyncConnection) -> None:
+async def use_one_snapshot(connection: AsyncConnection) -> None:
     """Make the transaction read-only, with one snapshot for all its statements."""
     await connection.execute(_ONE_MOMENT)
 
@@ -95,7 +95,7 @@ async def hold_still(connection: AsyncConnection) -> None:
 async def read_history(connection: AsyncConnection, job_id: UUID) -> History:
     """Read all counted answers of a job, with its workers, gold and priors, in one transaction."""
     async with connection.begin():
-        await hold_still(connection)
+        await use_one_snapshot(connection)
         job = await load_job(connection, job_id)
         crowd = await fetch(connection, _CROWD, job_id)
         return History(

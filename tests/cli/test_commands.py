@@ -165,7 +165,7 @@ def test_an_unwritable_folder_is_named():
     [
         ("postgresql://me:secret@127.0.0.1:1/db", "Cannot reach the database at postgresql://me:***@127.0.0.1:1/db"),
         ("postgresql://u:secret@127.0.0.1:notaport/x", "Cannot reach the database at DATABASE_URL"),
-        ("mysql://localhost/db", "DATABASE_URL is not valid: Value error, must start with postgresql://"),
+        ("mysql://me:secret@localhost/db", "DATABASE_URL is not valid. Must start with postgresql:// or postgres://"),
     ],
 )
 def test_an_unreachable_database_is_named(data_dir, url, words):
@@ -182,4 +182,4 @@ def test_a_database_of_ones_own_is_used(data_dir, database_url):
 
 
 def test_a_wrong_setting_is_named(data_dir):
-    assert "SUFFICE_PORT is not valid" in refusal(data_dir, SUFFICE_PORT="many")
+    assert "SUFFICE_PORT is not valid. Must be a whole number, not 'many'" in refusal(data_dir, SUFFICE_PORT="many")

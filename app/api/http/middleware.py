@@ -128,7 +128,7 @@ class BodyLimit:
         return self.sizes.items if bulk[1] == "items" else self.sizes.answers
 
 
-def take_your_time(request: Request) -> None:
+def lift_time_limit(request: Request) -> None:
     """Remove the time limit of a request that may take long, such as an import of a million items."""
     request.state.no_limit()
 

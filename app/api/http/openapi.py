@@ -165,8 +165,8 @@ def _tidy(node: Node) -> None:
 
 def _used(document: Node, schemas: Node) -> Node:
     """Return the schemas that the document refers to."""
-    wanted = {node["$ref"].rpartition("/")[2] for node in _nodes(document["paths"]) if _is_schema_ref(node)}
-    waiting = [*wanted, "Problem"]
+    named = {node["$ref"].rpartition("/")[2] for node in _nodes(document["paths"]) if _is_schema_ref(node)}
+    waiting = [*named, "Problem"]
     used: Node = {}
     while waiting:
         name = waiting.pop()

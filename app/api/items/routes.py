@@ -8,7 +8,7 @@ from fastapi import APIRouter, Path, Query, Request, Response
 
 from app.api.http.common_schemas import ReasonOut
 from app.api.http.idempotency import REPLAYED, IdempotencyKey, response_of
-from app.api.http.middleware import take_your_time
+from app.api.http.middleware import lift_time_limit
 from app.api.http.pagination import Cursor, Limit, after_number, cursor_of
 from app.api.http.problems import documented
 from app.api.http.service_route import ServiceRoute
@@ -95,7 +95,7 @@ async def add_items(services: ServicesOf, job_id: JobId, request: Request, key: 
         slots.job_locks.of(job_id),
         slots.large if spool.is_large else slots.small,
     ):
-        take_your_time(request)
+        lift_time_limit(request)
         keyed = None if key is None else spool.digest.keyed(job_id, key, services.clock())
         return response_of(await item_import.add_items(services.database, job_id, spool.drafts(reader), _reply, keyed))
 

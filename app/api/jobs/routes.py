@@ -9,7 +9,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.api.http.common_schemas import ReasonOut
 from app.api.http.idempotency import REPLAYED, IdempotencyKey, keyed_request, response_of
-from app.api.http.middleware import take_your_time
+from app.api.http.middleware import lift_time_limit
 from app.api.http.pagination import Cursor, Limit, after_job, cursor_of
 from app.api.http.problems import documented
 from app.api.http.service_route import ServiceRoute
@@ -102,7 +102,7 @@ async def change_job(services: ServicesOf, job_id: JobId, body: JobChanges, requ
     valid. The budget cannot be less than what is spent and reserved. Either all changes are made, or none.
     """
     async with services.job_locks.of(job_id):
-        take_your_time(request)
+        lift_time_limit(request)
         changed = await changing.change_job(services.database, job_id, _changes(body), services.clock)
     services.runner.begin(job_id)  # items that are now resolved may reveal spammers
     return job_out(changed)
@@ -126,7 +126,7 @@ async def resume_job(services: ServicesOf, job_id: JobId) -> JobOut:
 async def delete_job(services: ServicesOf, job_id: JobId, request: Request) -> None:
     """Delete a job with its items, assignments and answers. It cannot be undone: export the results first."""
     async with services.import_slots.job_locks.of(job_id):
-        take_your_time(request)
+        lift_time_limit(request)
         await manage_jobs.remove_job(services.database, job_id)
 
 

@@ -66,7 +66,7 @@ class JobIn(JobPolicy):
             plan = PlanIn.model_validate(body["plan"])
         except ValidationError:
             return {"budget": None} | body
-        return plan.settled() | body
+        return plan.job_fields() | body
 
     def policy(self) -> JobPolicy:
         """Return the policy part of the job, which is already validated."""

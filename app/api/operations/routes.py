@@ -77,9 +77,9 @@ async def replay_job(services: ServicesOf, job_id: JobId, body: ReplayIn, respon
     answers: a policy that finds this label with few answers would have cost less. Every answer costs 1 here. Only
     `job`, `requallo` and `dispatch` close items early. The job itself does not change.
     """
-    wanted = ReplayRequest(body.policies, body.labels_per_item, body.workers, body.order, body.seeds)
+    replay = ReplayRequest(body.policies, body.labels_per_item, body.workers, body.order, body.seeds)
     async with services.job_locks.of(job_id):
-        requested = await request_replay(services.database, job_id, wanted, services.clock())
+        requested = await request_replay(services.database, job_id, replay, services.clock())
     services.runner.begin(job_id, "replay")
     return _accepted(response, job_id, requested)
 

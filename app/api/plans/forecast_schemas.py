@@ -30,7 +30,7 @@ class CostRangeOut(BaseModel):
     high: Annotated[AmountOut, Field(description="The upper end of the interval")]
 
 
-class OutlookOut(BaseModel):
+class JobOutcomeOut(BaseModel):
     """How the job ends if it may spend up to `budget`."""
 
     budget: Annotated[AmountOut | None, Field(description="What all answers together may cost; null: unlimited")]
@@ -61,15 +61,15 @@ class ForecastFacts(BaseModel):
     ]
 
 
-class JobForecastOut(OutlookOut, ForecastFacts):
+class JobForecastOut(JobOutcomeOut, ForecastFacts):
     """How a running job will probably end, by its latest forecast."""
 
     made_at: Annotated[datetime, Field(description="When the forecast was made")]
     at_answers: Annotated[int, Field(description="How many answers the job had then")]
 
 
-def outlook_out(outcome: JobOutcome) -> OutlookOut:
-    return _outlook(asdict(outcome))
+def job_outcome_out(outcome: JobOutcome) -> JobOutcomeOut:
+    return _job_outcome(asdict(outcome))
 
 
 def job_forecast_out(job: Job) -> JobForecastOut | None:
@@ -78,15 +78,15 @@ def job_forecast_out(job: Job) -> JobForecastOut | None:
     if found is None:
         return None
     return JobForecastOut(
-        **dict(_outlook(found)), **_facts(found), made_at=found["made_at"], at_answers=found["at_answers"]
+        **dict(_job_outcome(found)), **_facts(found), made_at=found["made_at"], at_answers=found["at_answers"]
     )
 
 
 def forecast_outcome(found: Mapping[str, Any]) -> dict[str, Any]:
     """Convert the outcome of a forecast operation, with its curve."""
     facts = {name: found[name] for name in ("made_at", "at_answers") if name in found}
-    curve = [_outlook(at).model_dump(mode="json") for at in found["curve"]]
-    return _outlook(found).model_dump(mode="json") | _facts(found) | facts | {"curve": curve}
+    curve = [_job_outcome(at).model_dump(mode="json") for at in found["curve"]]
+    return _job_outcome(found).model_dump(mode="json") | _facts(found) | facts | {"curve": curve}
 
 
 def _facts(found: Mapping[str, Any]) -> dict[str, Any]:
@@ -99,8 +99,8 @@ def _facts(found: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _outlook(found: Mapping[str, Any]) -> OutlookOut:
-    return OutlookOut(
+def _job_outcome(found: Mapping[str, Any]) -> JobOutcomeOut:
+    return JobOutcomeOut(
         budget=None if found["budget"] is None else money(found["budget"]),
         cost=CostRangeOut(**{name: money(value, _CENTS) for name, value in found["cost"].items()}),
         accuracy=None if found["accuracy"] is None else RangeOut(**found["accuracy"]),

@@ -22,7 +22,7 @@ PlanKind = Literal["accuracy-cost", "split", "fitness", "forecast", "requirement
 AnswerLimit = Annotated[int, Field(ge=1, le=10_000)]
 
 
-class SettledByPlan(BaseModel):
+class FieldsOfPlan(BaseModel):
     """The fields of a job that a plan may set. The plan leaves missing fields open."""
 
     requirement: Annotated[AnyRequirement | None, Field(description="When an item's answer is good enough")] = None
@@ -46,7 +46,7 @@ class SettledByPlan(BaseModel):
     auto_gold: Annotated[AutoGold | None, Field(description="Which items become gold; null: none")] = None
 
 
-_SETTLED = ("budget", *SettledByPlan.model_fields)
+_JOB_FIELDS = ("budget", *FieldsOfPlan.model_fields)
 _NULL_SAYS_SOMETHING = {"budget", "max_labels", "max_votes_per_label", "refit", "spammers", "auto_gold"}
 
 
@@ -68,16 +68,16 @@ class PromiseIn(RequestBody):
         return self
 
 
-class PlanIn(RequestBody, SettledByPlan):
+class PlanIn(RequestBody, FieldsOfPlan):
     """A plan's `offer`. It fills in fields that the job leaves out."""
 
     kind: Annotated[PlanKind, Field(description="Which plan made the offer")]
     budget: Annotated[AmountIn | None, Field(description="What all answers together may cost; null: unlimited")] = None
     promise: Annotated[PromiseIn, Field(description="What the plan predicts")]
 
-    def settled(self) -> dict[str, Any]:
+    def job_fields(self) -> dict[str, Any]:
         """Return the fields that it sets, by the names of a job's fields."""
-        sent = {name: getattr(self, name) for name in _SETTLED if name in self.model_fields_set}
+        sent = {name: getattr(self, name) for name in _JOB_FIELDS if name in self.model_fields_set}
         return {name: one for name, one in sent.items() if one is not None or name in _NULL_SAYS_SOMETHING}
 
 
@@ -90,7 +90,7 @@ class PromiseOut(BaseModel):
     resolved: Annotated[Share | None, Field(description="The share of items that get a label")] = None
 
 
-class PlanOut(SettledByPlan):
+class PlanOut(FieldsOfPlan):
     """An offer to create a job from: send it as `plan` of `POST /v1/jobs`."""
 
     kind: Annotated[PlanKind, Field(description="Which plan made the offer")]
@@ -103,9 +103,9 @@ class PlanOut(SettledByPlan):
         return {name: value for name, value in fields.items() if name in self.model_fields_set}
 
     @classmethod
-    def by_votes(cls, kind: PlanKind, promise: PromiseOut, **settled: Any) -> "PlanOut":  # noqa: ANN401  its own fields
+    def by_votes(cls, kind: PlanKind, promise: PromiseOut, **fields: Any) -> "PlanOut":  # noqa: ANN401  its own fields
         """Create an offer for a job that counts votes, as the plan does."""
-        return cls(kind=kind, worker_model=Anonymous(), aggregation=Majority(), promise=promise, **settled)
+        return cls(kind=kind, worker_model=Anonymous(), aggregation=Majority(), promise=promise, **fields)
 
 
 Offer = Annotated[

@@ -53,11 +53,12 @@ _NAMED = 4  # formats in messages; the rest are other names of NDJSON
 
 _LINE = (
     '{"item": "i1", "label": "cat", "confidence": 0.9558, "state": "resolved", "votes": {"cat": 3, "dog": 0}, '
-    '"reason": {"code": "posterior", "message": "the likeliest label is right with 0.956, which reaches 0.95"}}\n'
+    '"reason": {"code": "posterior", '
+    '"message": "The most likely label has probability 0.96; the job asks for 0.95."}}\n'
 )
 _ROWS = (
     "item,label,confidence,state,reason_code,reason,votes.cat,votes.dog\r\n"
-    'i1,cat,0.9558,resolved,posterior,"the likeliest label is right with 0.956, which reaches 0.95",3,0\r\n'
+    'i1,cat,0.9558,resolved,posterior,"The most likely label has probability 0.96; the job asks for 0.95.",3,0\r\n'
 )
 _DOCUMENTED: dict[int | str, dict[str, Any]] = {
     200: {

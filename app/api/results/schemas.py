@@ -14,7 +14,7 @@ class ResultOut(BaseModel):
     """An item's label and how sure it is."""
 
     item: Annotated[str, Field(description="The item's key")]
-    label: Annotated[str | None, Field(description="The likeliest label; null without votes, and on a tie")]
+    label: Annotated[str | None, Field(description="The most likely label; null without votes, and on a tie")]
     confidence: Annotated[float, Field(ge=0, le=1, description="How likely the label is right")]
     state: Annotated[ItemState, Field(description="Whether the item is still open")]
     votes: Annotated[dict[str, int], Field(description="How many counted votes each label has")]

@@ -7,7 +7,7 @@ from fastapi import APIRouter, Body, Depends, Path, Query, Request
 from pydantic import Field, TypeAdapter, ValidationError
 
 from app.api.http.common_schemas import FirstErrorOnly, ReasonOut
-from app.api.http.middleware import take_your_time
+from app.api.http.middleware import lift_time_limit
 from app.api.http.pagination import Cursor, Limit
 from app.api.http.problems import documented
 from app.api.http.service_route import ServiceRoute
@@ -160,7 +160,7 @@ async def block_worker(
     if the request is interrupted, send it again. A worker can be blocked before the first answer.
     """
     asked = body or BlockIn()
-    take_your_time(request)
+    lift_time_limit(request)
     profile = await blocking.block_worker(
         services.database,
         services.job_locks,
@@ -185,7 +185,7 @@ async def unblock_worker(services: ServicesOf, job_id: JobId, worker: WorkerName
     nothing changes. The automatic test does not block the worker again before `min_answers` further answers are scored.
     A `low-information` worker gets work again, permanently.
     """
-    take_your_time(request)
+    lift_time_limit(request)
     profile = await blocking.unblock_worker(services.database, services.job_locks, job_id, worker, clock=services.clock)
     return _worker_out(profile)
 

@@ -177,7 +177,7 @@ class Belief:
         """
         return np.asarray(self.winner == c)
 
-    def luck(self) -> Array:
+    def uniform_draws(self) -> Array:
         """A uniform number per item and round, fixed by the job's seed, shape (items,)."""
         return uniform(self.context.seed, self.context.number, self.total.astype(np.int64))
 

@@ -25,7 +25,7 @@ class AccuracyCostCurve:
     loss: Array  # the point is best from this loss up to the loss of the next point
 
     @property
-    def ceiling(self) -> float:
+    def max_accuracy(self) -> float:
         return float(self.accuracy[-1])
 
     def at_loss(self, loss: float) -> int:
@@ -97,10 +97,10 @@ def accuracy_cost(prior: Prior, most_answers: int) -> AccuracyCostCurve:
     return AccuracyCostCurve(prior, most_answers, accuracy, answers, losses)
 
 
-def ceiling_with_any_number(prior: Prior) -> float:
+def max_accuracy_with_any_number(prior: Prior) -> float:
     """P(accuracy > 1/2): on the other questions most workers are wrong, and more answers do not help.
 
-    >>> round(ceiling_with_any_number(Prior(6, 2)), 4)  # Section 6.1: 6.25 % of the questions
+    >>> round(max_accuracy_with_any_number(Prior(6, 2)), 4)  # Section 6.1: 6.25 % of the questions
     0.9375
     """
     return float(special.betainc(prior.b, prior.a, 0.5))

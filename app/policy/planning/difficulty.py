@@ -83,8 +83,8 @@ def estimated(votes: DifficultyVotes) -> Difficulty:
     """
     if votes.informative < MIN_INFORMATIVE_ITEMS:
         raise TooFewVotes(
-            f"needs at least {MIN_INFORMATIVE_ITEMS} items with {INFORMATIVE_ANSWERS} or more answers; "
-            f"there are {votes.informative}"
+            f"At least {MIN_INFORMATIVE_ITEMS} items need {INFORMATIVE_ANSWERS} or more answers each; "
+            f"{votes.informative} have that many"
         )
     found = optimize.minimize_scalar(
         lambda mean: -_highest(votes, mean, 1 / (2 * mean - 1))[0],
@@ -94,7 +94,7 @@ def estimated(votes: DifficultyVotes) -> Difficulty:
     )
     mean = float(found.x)
     if mean <= _NO_BETTER:
-        raise NoBetterThanGuessing("fits best if workers are wrong as often as right")
+        raise NoBetterThanGuessing("The votes fit best if workers are wrong as often as right")
     highest, total = _highest(votes, mean, 1 / (2 * mean - 1))
     prior = Prior(mean * total, (1 - mean) * total)
     return Difficulty(prior, _interval(votes, mean, highest), int(votes.items.sum()), votes.answers)

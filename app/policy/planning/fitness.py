@@ -30,7 +30,7 @@ class Way:
     accuracy: Array  # (losses,)
     cost: Array  # (losses,)
     answers: Array  # (losses,) of the crowd
-    referred: Array  # (losses,) how likely the expert is asked
+    expert_share: Array  # (losses,) how likely the expert is asked
     guess: float = _EVEN  # how likely the label with which the crowd begins is right
     expert: Expert | None = None  # the crowd may hand a question over to this expert
 
@@ -115,6 +115,6 @@ def _with_the_crowd(market: Market, losses: Array) -> Iterator[Way]:
         for last in (None, market.expert) if market.expert else (None,):
             guess, paid = (first.accuracy, first.price) if first else (_EVEN, 0.0)
             seen = expected_outcome(market.prior, losses, market.most_answers, guess=guess, expert=last)
-            cost = paid + seen.answers + seen.referred * (last.price if last else 0.0)
+            cost = paid + seen.answers + seen.expert_share * (last.price if last else 0.0)
             name = "-".join([*(["model"] if first else []), "crowd", *(["expert"] if last else [])])
-            yield Way(name, seen.accuracy, cost, seen.answers, seen.referred, guess, last)
+            yield Way(name, seen.accuracy, cost, seen.answers, seen.expert_share, guess, last)

@@ -18,7 +18,7 @@ class Promise:
     """What a plan promised; None: it says nothing about that."""
 
     cost_per_item: float | None = None
-    labels_per_item: float | None = None
+    answers_per_item: float | None = None
     accuracy: float | None = None  # the share of resolved items that are right
     resolved: float | None = None  # the share of items
 
@@ -51,7 +51,7 @@ class ExpectedEnd:
     """How the job is expected to end, by its forecast, in the units of a promise."""
 
     cost_per_item: ProjectedInterval
-    labels_per_item: ProjectedInterval
+    answers_per_item: ProjectedInterval
     resolved: ProjectedInterval
     accuracy: ProjectedInterval | None
 
@@ -80,7 +80,7 @@ def compare(promise: Promise, so_far: SoFar, forecast: ExpectedEnd | None = None
         ("fewer-resolved", promise.resolved, found.resolved, True, "share of items resolved"),
         ("less-accurate", promise.accuracy, found.accuracy, True, "accuracy"),
         ("more-expensive", promise.cost_per_item, found.cost_per_item, False, "cost per item"),
-        ("more-answers", promise.labels_per_item, found.labels_per_item, False, "answers per item"),
+        ("more-answers", promise.answers_per_item, found.answers_per_item, False, "answers per item"),
         ("cheaper", promise.cost_per_item, found.cost_per_item, True, "cost per item"),
     ):
         if promised is not None and interval is not None and _misses(promised, interval, less_is_worse=less_is_worse):
@@ -122,7 +122,7 @@ def _projected(so_far: SoFar, done: float, margin: float, *, resolved: bool) -> 
     share = so_far.resolved / so_far.items
     return ExpectedEnd(
         cost_per_item=_around(so_far.spent / so_far.items / done, margin),
-        labels_per_item=_around(so_far.answers / so_far.items / done, margin),
+        answers_per_item=_around(so_far.answers / so_far.items / done, margin),
         resolved=ProjectedInterval(share, share if resolved else 1.0),
         accuracy=None,
     )

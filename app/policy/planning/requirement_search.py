@@ -48,39 +48,39 @@ class FoundRequirement(NamedTuple):
 
 @dataclass(frozen=True)
 class RequirementChoice:
-    """The best of one kind: the cheapest that reaches what is wanted, or else the most accurate."""
+    """The best of one kind: the cheapest that reaches the required accuracy, or else the most accurate."""
 
     kind: str
     tried: tuple[FoundRequirement, ...]  # those that resolve enough items
-    wanted: float
+    required: float
 
     @property
-    def ceiling(self) -> float | None:
+    def max_accuracy(self) -> float | None:
         """The highest accuracy of this kind; None where it never resolves enough items."""
         return max((found.outcome.accuracy for found in self.tried), default=None)
 
     @property
     def reaches(self) -> bool:
-        return self.ceiling is not None and self.ceiling >= self.wanted
+        return self.max_accuracy is not None and self.max_accuracy >= self.required
 
     @cached_property
     def best(self) -> FoundRequirement | None:
         """The one with the fewest labels per resolved item; None where no setting resolves enough items."""
-        good = [found for found in self.tried if found.outcome.accuracy >= min(self.wanted, self.ceiling or 0.0)]
-        return min(good, key=lambda found: found.outcome.labels_per_answer, default=None)
+        good = [found for found in self.tried if found.outcome.accuracy >= min(self.required, self.max_accuracy or 0.0)]
+        return min(good, key=lambda found: found.outcome.answers_per_resolved_item, default=None)
 
 
 def choices(
-    wanted: float, min_resolved: float, limits: Limits, prior: Prior, cost: float = 1.0
+    required: float, min_resolved: float, limits: Limits, prior: Prior, cost: float = 1.0
 ) -> list[RequirementChoice]:
     """The best requirement of each kind for an accuracy of resolved items: those that reach it first, by cost."""
     tried = {
         kind: list(map(FoundRequirement, requirements, stopping_outcomes(requirements, limits, prior, cost)))
         for kind, requirements in settings(limits).items()
     }
-    tried["profit"] = _profits(wanted, min_resolved, limits, prior, cost)
+    tried["profit"] = _profits(required, min_resolved, limits, prior, cost)
     found = [
-        RequirementChoice(kind, tuple(each for each in members if _resolves(each.outcome, min_resolved)), wanted)
+        RequirementChoice(kind, tuple(each for each in members if _resolves(each.outcome, min_resolved)), required)
         for kind, members in tried.items()
     ]
     return sorted(found, key=_rank)
@@ -94,7 +94,7 @@ def _rank(choice: RequirementChoice) -> tuple[bool, float]:
     if choice.best is None:
         return True, inf
     outcome = choice.best.outcome
-    return not choice.reaches, outcome.labels_per_answer if choice.reaches else -outcome.accuracy
+    return not choice.reaches, outcome.answers_per_resolved_item if choice.reaches else -outcome.accuracy
 
 
 def roundest(low: float, high: float) -> float:
@@ -141,11 +141,11 @@ def _margin_of(epsilon: float) -> Callable[[float], AnyRequirement]:
     return lambda c: Margin(c=c, epsilon=epsilon)
 
 
-def _profits(wanted: float, min_resolved: float, limits: Limits, prior: Prior, cost: float) -> list[FoundRequirement]:
+def _profits(required: float, min_resolved: float, limits: Limits, prior: Prior, cost: float) -> list[FoundRequirement]:
     """Try growing losses, from the one at which a first answer pays, until too few items are resolved.
 
     Then bisect a few times for the largest loss that resolves enough items, and for the smallest loss that reaches the
-    wanted accuracy. The value of an answer does not affect when to stop.
+    required accuracy. The value of an answer does not affect when to stop.
     """
     found: dict[float, FoundRequirement] = {}
 
@@ -161,7 +161,7 @@ def _profits(wanted: float, min_resolved: float, limits: Limits, prior: Prior, c
         if resolved < min(before, min_resolved):
             break
         before = resolved
-    for enough in (lambda of: not _resolves(of, min_resolved), lambda of: of.accuracy >= wanted):
+    for enough in (lambda of: not _resolves(of, min_resolved), lambda of: of.accuracy >= required):
         low = max((each for each in found if not enough(found[each].outcome)), default=inf)
         high = min((each for each in found if each > low and enough(found[each].outcome)), default=0.0)
         for _ in range(_HALVINGS if low < high else 0):

@@ -41,21 +41,21 @@ class Group:
 
 @dataclass(frozen=True)
 class Split:
-    """The answers that the items of each group get: its first `luckier` items get `more`, the others `fewer`."""
+    """The answers that the items of each group get: its first `with_more` items get `more`, the others `fewer`."""
 
     groups: tuple[Group, ...]
     fewer: tuple[int, ...]
     more: tuple[int, ...]
-    luckier: tuple[int, ...]
+    with_more: tuple[int, ...]
 
     @property
     def parts(self) -> Iterator[tuple[Group, int, int, int]]:
-        """Each group with its `fewer`, `more` and `luckier`."""
-        return zip(self.groups, self.fewer, self.more, self.luckier, strict=True)
+        """Each group with its `fewer`, `more` and `with_more`."""
+        return zip(self.groups, self.fewer, self.more, self.with_more, strict=True)
 
     @property
     def spent(self) -> Decimal:
-        return sum((g.cost * (g.items * n + lucky * (m - n)) for g, n, m, lucky in self.parts), Decimal(0))
+        return sum((g.cost * (g.items * n + extra * (m - n)) for g, n, m, extra in self.parts), Decimal(0))
 
     @cached_property
     def expected_errors(self) -> float:
@@ -80,10 +80,10 @@ class Split:
 
     @cached_property
     def _flat(self) -> tuple[Array, Array, Array]:
-        """Answers, accuracy and number of the luckier and the other items of all groups, shape (2 * groups,) each."""
+        """Answers, accuracy and number of the items with more answers, then of the others; shape (2 * groups,) each."""
         accuracy = [group.accuracy for group in self.groups] * 2
-        others = [group.items - lucky for group, lucky in zip(self.groups, self.luckier, strict=True)]
-        return _floats([*self.more, *self.fewer]), _floats(accuracy), _floats([*self.luckier, *others])
+        others = [group.items - extra for group, extra in zip(self.groups, self.with_more, strict=True)]
+        return _floats([*self.more, *self.fewer]), _floats(accuracy), _floats([*self.with_more, *others])
 
 
 Splitter = Callable[[Decimal, Sequence[Group]], Split]
@@ -108,14 +108,14 @@ def by_worth(budget: Decimal, groups: Sequence[Group]) -> Split:
     misses the best one by less than the worth of one step of one item: compare `errors_at_least`.
     """
     kinds = merged(groups)
-    bought, luckier = _best_steps(budget, kinds)
+    bought, with_more = _best_steps(budget, kinds)
     of = {(kind.cost, kind.accuracy): k for k, kind in enumerate(kinds)}
     shared = []
     for group in groups:
         k = of[group.cost, group.accuracy]
-        lucky = min(group.items, luckier[k])
-        luckier[k] -= lucky
-        shared.append((_answers(bought[k]), _answers(bought[k] + 1), lucky))
+        extra = min(group.items, with_more[k])
+        with_more[k] -= extra
+        shared.append((_answers(bought[k]), _answers(bought[k] + 1), extra))
     return Split(tuple(groups), *zip(*shared, strict=True))
 
 
@@ -126,18 +126,18 @@ def _best_steps(budget: Decimal, groups: Sequence[Group]) -> tuple[list[int], li
     left = budget - _money(groups, bought)
     heap = [(-steps.worth(k, n), k) for k, n in enumerate(bought)]
     heapify(heap)
-    luckier = [0] * len(groups)
+    with_more = [0] * len(groups)
     while heap:
         worth, k = heappop(heap)
         price = groups[k].cost * (_answers(bought[k] + 1) - _answers(bought[k]))
-        lucky = min(groups[k].items, int(left // price)) if worth < 0 else 0
-        left -= lucky * price
-        if lucky < groups[k].items:
-            luckier[k] = lucky
+        extra = min(groups[k].items, int(left // price)) if worth < 0 else 0
+        left -= extra * price
+        if extra < groups[k].items:
+            with_more[k] = extra
             continue
         bought[k] += 1
         heappush(heap, (-steps.worth(k, bought[k]), k))
-    return bought, luckier
+    return bought, with_more
 
 
 def errors_at_least(budget: Decimal, groups: Sequence[Group]) -> float:
@@ -261,8 +261,8 @@ def _runs(groups: Sequence[Group]) -> list[EqualQuotas]:
 
 
 def _with_one_more(groups: Sequence[Group], shared: Sequence[tuple[int, int]]) -> Split:
-    fewer, luckier = zip(*shared, strict=True)
-    return Split(tuple(groups), fewer, tuple(n + 1 for n in fewer), luckier)
+    fewer, with_more = zip(*shared, strict=True)
+    return Split(tuple(groups), fewer, tuple(n + 1 for n in fewer), with_more)
 
 
 def _floats(values: npt.ArrayLike) -> Array:

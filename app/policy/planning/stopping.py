@@ -24,7 +24,7 @@ class StoppingOutcome(NamedTuple):
     accuracy: float  # how likely that answer is right; 0 where no item is resolved
 
     @property
-    def labels_per_answer(self) -> float:
+    def answers_per_resolved_item(self) -> float:
         """Labels for each item that is resolved."""
         return self.labels / self.resolved if self.resolved else np.inf
 

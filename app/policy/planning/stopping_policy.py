@@ -37,7 +37,7 @@ class Stage:
     action: Actions
     accuracy: Array  # of the result in the end
     answers: Array  # still to come
-    referred: Array  # how likely it ends with the expert
+    expert_share: Array  # how likely it ends with the expert
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class ExpectedOutcome:
 
     accuracy: Array
     answers: Array
-    referred: Array
+    expert_share: Array
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ def expected_outcome(
     """
     stages = _backwards(prior, np.atleast_1d(np.asarray(losses, dtype=np.float64)), most_answers, guess, expert)
     *_, start = stages
-    return ExpectedOutcome(start.accuracy[0], start.answers[0], start.referred[0])
+    return ExpectedOutcome(start.accuracy[0], start.answers[0], start.expert_share[0])
 
 
 def stopping_policy(
@@ -112,7 +112,7 @@ def _backwards(prior: Prior, losses: Array, most_answers: int, guess: float, exp
             np.where(refer, REFER, np.where(ask, ASK, ACCEPT)).astype(np.int8),
             np.where(ask, _mean(agreement, after.accuracy), end),
             np.where(ask, 1 + _mean(agreement, after.answers), 0.0),
-            np.where(ask, _mean(agreement, after.referred), refer),
+            np.where(ask, _mean(agreement, after.expert_share), refer),
         )
         yield after
 

@@ -92,7 +92,7 @@ class Margin(Requirement):
         if self.rounding == "none":
             return exact
         whole = np.floor(exact + _ROUNDING)
-        return np.asarray(whole + (belief.luck() < exact - whole))
+        return np.asarray(whole + (belief.uniform_draws() < exact - whole))
 
     def _threshold(self, squares: Array, total: Array) -> Array:
         return np.asarray(self.c * np.sqrt(squares) - self.epsilon * total)

@@ -69,7 +69,7 @@ class Posterior(Requirement):
     def reason(self, belief: Belief, item: int) -> Reason:
         return Reason(
             "posterior" if self.satisfied(belief)[item] else "posterior-not-reached",
-            f"The most likely label has probability {_shown(float(belief.certainty[item]), self.min_probability)}; "
+            f"The most likely label has probability {_rounded(float(belief.certainty[item]), self.min_probability)}; "
             f"the job asks for {self.min_probability:g}.",
         )
 
@@ -147,10 +147,10 @@ def _fewest(met: Callable[[Array], Mask], items: int, at_once: int = 2) -> Array
     return np.where(enough, 0.0, low + 1)
 
 
-def _shown(probability: float, required: float) -> str:
+def _rounded(probability: float, required: float) -> str:
     """Two decimals, or as many more as it takes to see on which side of the required probability it is.
 
-    >>> _shown(0.7123, 0.95), _shown(0.9499, 0.95), _shown(1.0, 0.95), _shown(0.99999999, 0.95)
+    >>> _rounded(0.7123, 0.95), _rounded(0.9499, 0.95), _rounded(1.0, 0.95), _rounded(0.99999999, 0.95)
     ('0.71', '0.9499', '1.00', '1.00')
     """
     for decimals in (2, 3, 4, 5):

@@ -1,6 +1,6 @@
 """Ask the best pair of item and worker, after a short trial, and with second opinions."""
 
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Literal
 
 import numpy as np
 from pydantic import Field
@@ -48,7 +48,6 @@ class Pair(WorkerChoice):
     """
 
     kind: Literal["pair"] = "pair"
-    compares_offers: ClassVar[bool] = True
     optimism: Annotated[
         float,
         Field(

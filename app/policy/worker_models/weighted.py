@@ -93,22 +93,22 @@ def weighted_counts(state: State) -> Array:
 
 
 def _shares(pull: Array, voted: Mask) -> Array:
-    """`likeliest_share` of each class, (items, classes, ballots); classes without votes are alike and computed once."""
+    """`most_likely_share` of each class, (items, classes, ballots); those without votes are computed once."""
     computed = voted.copy()
     stands_for = (~voted).argmax(axis=1)  # the first class without votes; where there is none, it is not used
     computed[np.arange(len(voted)), stands_for] = True
     share = np.empty(voted.shape)
-    share[computed] = likeliest_share(pull[computed])
+    share[computed] = most_likely_share(pull[computed])
     return np.where(computed, share, np.take_along_axis(share, stands_for[:, None], axis=1))
 
 
-def likeliest_share(pull: Array) -> Array:
+def most_likely_share(pull: Array) -> Array:
     """P of Eq. 9 by halving; pull is 2 theta - 1 for a ballot in favour, its negative against, 0 for none.
 
     Each ballot has likelihood 1/2 + pull (P - 1/2), so the logarithm is concave and its derivative falls from
     infinity at P = 0 to minus infinity at P = 1.
 
-    >>> likeliest_share(np.array([[1.0, 1.0, -1.0]])).round(6).tolist()  # perfect workers: (2 + 1) of (3 + 2)
+    >>> most_likely_share(np.array([[1.0, 1.0, -1.0]])).round(6).tolist()  # perfect workers: (2 + 1) of (3 + 2)
     [0.6]
     """
     low, high = np.zeros(len(pull)), np.ones(len(pull))

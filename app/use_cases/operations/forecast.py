@@ -34,7 +34,7 @@ from app.simulation.monte_carlo import JobSnapshot
 from app.store.answers import votes_on_items_since
 from app.store.connection import is_lost
 from app.store.item_decisions import item_rows_of
-from app.store.job_history import hold_still
+from app.store.job_history import use_one_snapshot
 from app.store.jobs import load_job, save_forecast
 from app.store.operations import first_unfinished, jobs_to_forecast, needs_forecast
 from app.store.workers import load_workers
@@ -126,7 +126,7 @@ async def forecast_job(
 ) -> tuple[Forecast, int] | None:
     """Make a forecast; returns it with the number of answers behind it, or None for a job without items."""
     async with connection.begin():
-        await hold_still(connection)
+        await use_one_snapshot(connection)
         sample = await _read(connection, job_id)
     if sample is None:
         return None

@@ -21,7 +21,7 @@ def check_plan(job: Job) -> Comparison:
     )
     promise = Promise(
         cost_per_item=promised.get("cost_per_item"),
-        labels_per_item=promised.get("answers_per_item"),
+        answers_per_item=promised.get("answers_per_item"),
         accuracy=promised.get("accuracy"),
         resolved=promised.get("resolved"),
     )

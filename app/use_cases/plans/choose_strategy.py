@@ -9,7 +9,7 @@ import numpy as np
 from app.errors import InvalidInput
 from app.policy.core.belief import Mask
 from app.policy.core.decision import Reason
-from app.policy.planning.accuracy_cost import MOST_LOSS, AccuracyCostCurve, ceiling_with_any_number
+from app.policy.planning.accuracy_cost import MOST_LOSS, AccuracyCostCurve, max_accuracy_with_any_number
 from app.policy.planning.value_functions import ROUNDING, AnyValue, StepValue
 
 
@@ -23,7 +23,7 @@ class NamedPoint:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Wishes:
+class StrategyRequest:
     """The request: a point by a coordinate, or a value and constraints."""
 
     cost: Decimal  # of one answer
@@ -51,27 +51,27 @@ class StrategyChoice:
     reason: Reason
 
 
-def choose_strategy(wishes: Wishes, curve: AccuracyCostCurve) -> StrategyChoice | None:
-    """Return the point that was named, or the one that fits the wishes best; None without wishes."""
-    if wishes.at is not None:
-        return _named(wishes.at, wishes, curve)
-    if isinstance(wishes.value, StepValue):
-        _check_attainable(wishes.value.accuracy, curve, "#/value/accuracy")
-    allowed = _allowed(wishes, curve)
-    if wishes.value is not None:
-        best = curve.best(wishes.value.worth(curve.accuracy), float(wishes.cost), allowed)
+def choose_strategy(request: StrategyRequest, curve: AccuracyCostCurve) -> StrategyChoice | None:
+    """Return the point that was named, or the one that fits the request best; None if nothing is asked for."""
+    if request.at is not None:
+        return _named(request.at, request, curve)
+    if isinstance(request.value, StepValue):
+        _check_attainable(request.value.accuracy, curve, "#/value/accuracy")
+    allowed = _allowed(request, curve)
+    if request.value is not None:
+        best = curve.best(request.value.worth(curve.accuracy), float(request.cost), allowed)
         return _of_point(curve, best, "largest-profit", "Value minus cost is largest here")
-    if wishes.min_accuracy is not None:
+    if request.min_accuracy is not None:
         return _of_point(curve, int(np.argmax(allowed)), "cheapest", "The cheapest strategy that is accurate enough")
-    if wishes.most_per_item is not None:
+    if request.most_per_item is not None:
         last = int(np.flatnonzero(allowed)[-1])
         return _of_point(curve, last, "most-accurate", "The most accurate strategy that the money covers")
     return None
 
 
-def _named(at: NamedPoint, wishes: Wishes, curve: AccuracyCostCurve) -> StrategyChoice:
+def _named(at: NamedPoint, request: StrategyRequest, curve: AccuracyCostCurve) -> StrategyChoice:
     if at.loss is not None:
-        loss = float(at.loss) / float(wishes.cost)
+        loss = float(at.loss) / float(request.cost)
         point = curve.at_loss(loss)
         reason = Reason("best-at-loss", f"The largest profit if a wrong answer costs {at.loss:f}")
         return StrategyChoice(point, loss if loss <= MOST_LOSS else curve.loss_within(point), reason)
@@ -80,8 +80,8 @@ def _named(at: NamedPoint, wishes: Wishes, curve: AccuracyCostCurve) -> Strategy
         enough = int(np.argmax(curve.accuracy >= at.accuracy - ROUNDING))
         return _of_point(curve, enough, "cheapest", "The cheapest strategy that is accurate enough")
     most = float(at.cost or 0)
-    _check_covers_an_answer(most, wishes, "#/at/cost")
-    last = int(np.flatnonzero(curve.answers * float(wishes.cost) <= most * (1 + ROUNDING))[-1])
+    _check_covers_an_answer(most, request, "#/at/cost")
+    last = int(np.flatnonzero(curve.answers * float(request.cost) <= most * (1 + ROUNDING))[-1])
     return _of_point(curve, last, "most-accurate", "The most accurate strategy that the money covers")
 
 
@@ -90,17 +90,17 @@ def _of_point(curve: AccuracyCostCurve, point: int | None, code: str, message: s
     return StrategyChoice(point, curve.loss_within(point), Reason(code, message))
 
 
-def _allowed(wishes: Wishes, curve: AccuracyCostCurve) -> Mask:
+def _allowed(request: StrategyRequest, curve: AccuracyCostCurve) -> Mask:
     """Select the points within the constraints; raises if there is none."""
-    costs = curve.answers * float(wishes.cost)
-    field, most = wishes.most_per_item or ("max_cost", inf)
-    if wishes.most_per_item is not None:
-        _check_covers_an_answer(most, wishes, f"#/{field}")
+    costs = curve.answers * float(request.cost)
+    field, most = request.most_per_item or ("max_cost", inf)
+    if request.most_per_item is not None:
+        _check_covers_an_answer(most, request, f"#/{field}")
     affordable = costs <= most * (1 + ROUNDING)
-    if wishes.min_accuracy is None:
+    if request.min_accuracy is None:
         return np.asarray(affordable)
-    _check_attainable(wishes.min_accuracy, curve, "#/min_accuracy")
-    good_enough = curve.accuracy >= wishes.min_accuracy - ROUNDING
+    _check_attainable(request.min_accuracy, curve, "#/min_accuracy")
+    good_enough = curve.accuracy >= request.min_accuracy - ROUNDING
     if not (affordable & good_enough).any():
         needed, reached = float(costs[good_enough][0]), curve.accuracy[affordable][-1]
         message = f"This accuracy costs {needed:.6g} per item; `{field}` allows an accuracy of {_down(reached)} at most"
@@ -109,22 +109,22 @@ def _allowed(wishes: Wishes, curve: AccuracyCostCurve) -> Mask:
 
 
 def _check_attainable(accuracy: float, curve: AccuracyCostCurve, pointer: str) -> None:
-    if accuracy <= curve.ceiling + ROUNDING:
+    if accuracy <= curve.max_accuracy + ROUNDING:
         return
     prior = curve.prior
     message = (
-        f"Must be at most {_down(curve.ceiling)}: under Beta({prior.a:.4g}, {prior.b:.4g}), "
+        f"Must be at most {_down(curve.max_accuracy)}: under Beta({prior.a:.4g}, {prior.b:.4g}), "
         f"{curve.most_answers} answers cannot reach more, and no number of answers can exceed "
-        f"{_down(ceiling_with_any_number(prior))}"
+        f"{_down(max_accuracy_with_any_number(prior))}"
     )
     raise InvalidInput.at(pointer, message)
 
 
-def _check_covers_an_answer(most: float, wishes: Wishes, pointer: str) -> None:
-    if most * (1 + ROUNDING) >= float(wishes.cost):
+def _check_covers_an_answer(most: float, request: StrategyRequest, pointer: str) -> None:
+    if most * (1 + ROUNDING) >= float(request.cost):
         return
-    each = f" for each of {wishes.items} items" if pointer == "#/budget" else ""
-    least = wishes.cost * (wishes.items or 1) if each else wishes.cost
+    each = f" for each of {request.items} items" if pointer == "#/budget" else ""
+    least = request.cost * (request.items or 1) if each else request.cost
     raise InvalidInput.at(pointer, f"Must be at least {least:f}, which pays for one answer{each}")
 
 

@@ -76,9 +76,9 @@ async def _estimate(votes: DifficultyVotes, where: str, source: Literal["pilot",
     try:
         found = await in_plan_thread(estimated, votes)
     except TooFewVotes as error:
-        raise InvalidInput.at(where, f"Too few answers to estimate how hard the questions are: it {error}") from None
+        raise InvalidInput.at(where, f"Too few answers to estimate how hard the questions are. {error}") from None
     except NoBetterThanGuessing as error:
-        raise InvalidInput.at(where, f"These votes look like guesses: their pattern {error}") from None
+        raise InvalidInput.at(where, f"These votes look like guesses, so no prior can be estimated. {error}") from None
     return FoundPrior(found.prior, source, found)
 
 
@@ -86,7 +86,7 @@ async def _votes_of_job(database: AsyncEngine, job_id: UUID, where: str) -> Diff
     try:
         return await read_votes(database, job_id)
     except JobUnknown:
-        raise InvalidInput.at(where, f"There is no job {job_id}") from None
+        raise InvalidInput.at(where, f"There is no job {job_id}. GET /v1/jobs lists all jobs") from None
 
 
 def _votes_of(items: Iterable[Sequence[int]]) -> DifficultyVotes:

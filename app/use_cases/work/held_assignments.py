@@ -20,7 +20,7 @@ from app.store.assignments import (
     page_of_assignments,
     save_changes,
 )
-from app.store.connection import only_here
+from app.store.connection import exclusive_transaction
 from app.store.items import change_open_assignments, load_items, save_decisions
 from app.store.jobs import load_job, lock_job_if_free, save_ledger
 from app.store.stored_responses import delete_old_replies
@@ -126,7 +126,7 @@ async def release_expired(connection: AsyncConnection, job: Job, now: datetime) 
 
 async def sweep(database: AsyncEngine, now: datetime, *, keep_responses: timedelta = timedelta(hours=24)) -> None:
     """End the expired assignments of all jobs and delete old stored responses, unless another replica does it."""
-    async with only_here(database, SWEEPER) as connection:
+    async with exclusive_transaction(database, SWEEPER) as connection:
         if connection is None:
             return
         await delete_old_replies(connection, now - keep_responses)
@@ -143,7 +143,7 @@ async def sweep(database: AsyncEngine, now: datetime, *, keep_responses: timedel
 
 async def _sweep_job(database: AsyncEngine, job_id: UUID, now: datetime) -> None:
     """Sweep one job in a separate transaction, so that no writer waits for the whole sweep; skip a locked job."""
-    async with only_here(database, SWEEPER) as connection:
+    async with exclusive_transaction(database, SWEEPER) as connection:
         job = None if connection is None else await lock_job_if_free(connection, job_id)
         if connection is not None and job is not None:
             await save_ledger(connection, await release_expired(connection, job, now))

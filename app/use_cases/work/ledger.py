@@ -92,7 +92,7 @@ class Ledger:
     skills: dict[str, Array] = field(default_factory=dict)  # including the changes of this transaction
     tallies: dict[str, Tally] = field(default_factory=dict)
     changed_items: set[int] = field(default_factory=set)
-    settled: set[int] = field(default_factory=set)  # assignments
+    answered_assignments: set[int] = field(default_factory=set)
     new: list[Answer] = field(default_factory=list)
     promoted: set[int] = field(default_factory=set)  # items that became gold by the crowd's answers ...
     demoted: set[int] = field(default_factory=set)  # ... and those that are no longer gold
@@ -259,7 +259,7 @@ async def write_back(connection: AsyncConnection, ledger: Ledger) -> list[Score]
     job_id = ledger.job.job_id
     changed = [ledger.items[item_id] for item_id in ledger.changed_items]
     await insert_answers(connection, job_id, ledger.new)
-    await mark_answered(connection, job_id, ledger.settled)
+    await mark_answered(connection, job_id, ledger.answered_assignments)
     await save_decisions(connection, job_id, changed)
     by_gold = await save_tallies(connection, job_id, _tallies(ledger))
     resolved = [item.item_id for item in changed if item.decision.state is ItemState.RESOLVED and item.gold is None]

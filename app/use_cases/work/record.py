@@ -135,7 +135,7 @@ def _pay(ledger: Ledger, vote: Vote) -> None:
     ledger.spent += vote.cost
     ledger.given += 1
     if vote.assignment is not None:
-        ledger.settled.add(vote.assignment.assignment_id)
+        ledger.answered_assignments.add(vote.assignment.assignment_id)
 
 
 @dataclass

@@ -137,7 +137,7 @@ async def test_from_a_pilot(plan):
 REFUSED = [
     ({"prior": {"kind": "beta", "a": 2, "b": 3}}, "#/prior", "must be more than b"),
     ({"prior": {"kind": "beta", "a": 0, "b": 3}}, "#/prior/a", "at least"),
-    ({"prior": {"kind": "pilot", "votes": [[4, 1]]}}, "#/prior/votes", "at least 10 items"),
+    ({"prior": {"kind": "pilot", "votes": [[4, 1]]}}, "#/prior/votes", "At least 10 items"),
     ({"prior": {"kind": "pilot", "votes": [[4]]}}, "#/prior/votes/0", "at least 2"),
     ({"prior": {"kind": "guess"}}, "#/prior", "kind"),
     ({"cost": 0}, "#/cost", "more than 0"),

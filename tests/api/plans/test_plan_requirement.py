@@ -89,4 +89,4 @@ async def test_the_picture_has_a_line_for_each_kind(client):
     response = await client.post("/v1/plans/requirement", json={"accuracy": 0.9}, headers={"Accept": "image/svg+xml"})
     root = ET.fromstring(response.content)  # noqa: S314  our own picture
     texts = {each.text for each in root.iter("{http://www.w3.org/2000/svg}text")}
-    assert KINDS | {"wanted", "labels per item", "resolved items that are right (%)"} <= texts
+    assert KINDS | {"required", "labels per item", "resolved items that are right (%)"} <= texts

@@ -116,4 +116,4 @@ async def test_the_picture_names_what_it_shows(client):
     assert response.headers["content-type"] == "image/svg+xml"
     root = ET.fromstring(response.content)  # noqa: S314  our own picture
     texts = {each.text for each in root.iter("{http://www.w3.org/2000/svg}text")}
-    assert {"CrowdBudget", "budget (money)", "items that will be wrong (%)", "requested budget: 500", "wanted"} <= texts
+    assert {"CrowdBudget", "budget (money)", "items that will be wrong (%)", "requested budget: 500", "target"} <= texts

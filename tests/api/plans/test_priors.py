@@ -85,11 +85,11 @@ async def test_of_a_large_job_every_so_manieth_item_is_read(database, new_job):
 @pytest.mark.parametrize(
     ("given", "pointer", "message"),
     [
-        ({"kind": "pilot", "votes": [[4, 1]] * 9}, "#/prior/votes", "at least 10 items with 4 or more answers"),
-        ({"kind": "pilot", "votes": [[2, 1]] * 99}, "#/prior/votes", "there are 0"),
-        ({"kind": "pilot", "votes": []}, "#/prior/votes", "there are 0"),
+        ({"kind": "pilot", "votes": [[4, 1]] * 9}, "#/prior/votes", "At least 10 items need 4 or more answers"),
+        ({"kind": "pilot", "votes": [[2, 1]] * 99}, "#/prior/votes", "; 0 have that many"),
+        ({"kind": "pilot", "votes": []}, "#/prior/votes", "; 0 have that many"),
         ({"kind": "pilot", "votes": [[5, 5]] * 50}, "#/prior/votes", "look like guesses"),
-        ({"kind": "pilot", "answers": []}, "#/prior/answers", "there are 0"),
+        ({"kind": "pilot", "answers": []}, "#/prior/answers", "; 0 have that many"),
         (
             {"kind": "pilot", "answers": [{"item": "i", "worker": "w", "label": label} for label in "ab"]},
             "#/prior/answers/1",

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
-from app.policy.planning.accuracy_cost import accuracy_cost, ceiling_with_any_number, majority_of, statuses
+from app.policy.planning.accuracy_cost import accuracy_cost, majority_of, max_accuracy_with_any_number, statuses
 from app.policy.planning.cost_sensitive import Prior, best_strategy
 from app.policy.planning.stopping_policy import ASK, chances, expected_outcome, stopping_policy
 from app.policy.planning.value_functions import Entropy, Linear, Points, StepValue
@@ -190,9 +190,9 @@ def test_termination(prior, loss):
 
 def test_more_workers_reach_more_and_never_pass_the_ceiling():
     curves = [accuracy_cost(Prior(6, 2), most) for most in (1, 2, 5, 10, 20, 40, 80)]
-    ceilings = [curve.ceiling for curve in curves]
+    ceilings = [curve.max_accuracy for curve in curves]
     assert ceilings == sorted(ceilings)
-    assert ceilings[-1] < ceiling_with_any_number(Prior(6, 2)) == pytest.approx(stats.beta(6, 2).sf(0.5))
+    assert ceilings[-1] < max_accuracy_with_any_number(Prior(6, 2)) == pytest.approx(stats.beta(6, 2).sf(0.5))
 
 
 def test_the_most_accurate_strategy_is_the_majority_of_all():
@@ -200,7 +200,7 @@ def test_the_most_accurate_strategy_is_the_majority_of_all():
     for most in (3, 5, 9):
         curve = accuracy_cost(Prior(6, 2), most)
         by_hand = sum(c for answers, c in sequences(6, 2, most) if 2 * sum(answers) > most)
-        assert curve.ceiling == pytest.approx(by_hand, abs=1e-8)
+        assert curve.max_accuracy == pytest.approx(by_hand, abs=1e-8)
         assert majority_of(Prior(6, 2), np.array([most])) == pytest.approx([by_hand], abs=1e-8)
 
 
@@ -260,7 +260,7 @@ def test_where_the_robustness_ends():
     assert with_the_wrong_prior(np.full(ITEMS, 0.65), point, curve, rng)[0] < curve.accuracy[point] - 0.05
     point = int(np.argmax(curve.accuracy >= 0.91))
     assert with_the_wrong_prior(rng.beta(5.2, 2.8, ITEMS), point, curve, rng)[0] < curve.accuracy[point] - 0.1
-    assert ceiling_with_any_number(Prior(5.2, 2.8)) < 0.82
+    assert max_accuracy_with_any_number(Prior(5.2, 2.8)) < 0.82
 
 
 def _between(accuracy):

@@ -76,12 +76,12 @@ def test_then_the_interval_begins_at_one_half():
 @pytest.mark.parametrize("answers", [1, 2, 3])
 def test_too_few_answers_are_refused(answers):
     many = DifficultyVotes.of(np.full(500, answers), np.zeros(500, dtype=np.int64))
-    with pytest.raises(TooFewVotes, match="at least 10 items with 4 or more answers; there are 0"):
+    with pytest.raises(TooFewVotes, match="At least 10 items need 4 or more answers each; 0 have that many"):
         estimated(many)
 
 
 def test_too_few_items_are_refused():
-    with pytest.raises(TooFewVotes, match="there are 9"):
+    with pytest.raises(TooFewVotes, match="9 have that many"):
         estimated(DifficultyVotes.of(np.full(9, 5), np.ones(9, dtype=np.int64)))
 
 

@@ -85,7 +85,7 @@ def test_the_steps_do_what_the_way_promises(name, loss):
     ends = [at for at in steps if at.action != ASK]
     assert sum(at.reached for at in ends) == pytest.approx(1)
     assert sum(at.reached for at in steps if at.action == ASK) == pytest.approx(way.answers[0])
-    assert sum(at.reached for at in ends if at.action == REFER) == pytest.approx(way.referred[0])
+    assert sum(at.reached for at in ends if at.action == REFER) == pytest.approx(way.expert_share[0])
     accuracy = sum(at.reached * (0.97 if at.action == REFER else at.right) for at in ends)
     assert accuracy == pytest.approx(way.accuracy[0])
 
@@ -114,7 +114,9 @@ def test_more_to_choose_from_never_costs_more():
 
 
 def test_a_dearer_expert_is_asked_less():
-    asked = [ways(Market(Prior(6, 2), 40, Expert(price)), 100.0)[-1].referred[0] for price in (2, 5, 10, 20, 40, 80)]
+    asked = [
+        ways(Market(Prior(6, 2), 40, Expert(price)), 100.0)[-1].expert_share[0] for price in (2, 5, 10, 20, 40, 80)
+    ]
     assert asked == sorted(asked, reverse=True)
     assert asked[0] == 1
     assert asked[-1] == 0
@@ -143,10 +145,10 @@ def test_crowds_keep_the_promise_of_the_mix():
         asked = action[votes[0], votes[1]] == ASK
         supports = (rng.random(items) < accuracy) == label_is_right
         votes = votes + np.stack([asked & supports, asked & ~supports])
-    referred = action[votes[0], votes[1]] == REFER
+    expert_share = action[votes[0], votes[1]] == REFER
     label_likelier = np.array([[_likelier(v, w) for w in range(14)] for v in range(14)])
-    right = np.where(referred, rng.random(items) < 0.96, label_likelier[votes[0], votes[1]] == label_is_right)
-    spent = 0.5 + votes.sum(axis=0) + 8.0 * referred
+    right = np.where(expert_share, rng.random(items) < 0.96, label_likelier[votes[0], votes[1]] == label_is_right)
+    spent = 0.5 + votes.sum(axis=0) + 8.0 * expert_share
     for seen, promised in ((right, way.accuracy[0]), (spent, way.cost[0])):
         assert abs(np.mean(seen) - promised) < 4 * np.std(seen) / np.sqrt(items)
 

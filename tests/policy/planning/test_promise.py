@@ -56,7 +56,7 @@ def test_nothing_is_said_too_early():
 )
 def test_a_promise_outside_the_forecast_is_broken(forecast, code):
     """A promise inside the interval may still be kept; the worst broken promise is named."""
-    promise = Promise(cost_per_item=3.0, labels_per_item=3.0, accuracy=0.95, resolved=0.97)
+    promise = Promise(cost_per_item=3.0, answers_per_item=3.0, accuracy=0.95, resolved=0.97)
     found = compare(promise, stands(), forecast)
     assert (found.basis, found.reason.code) == ("forecast", code)
 

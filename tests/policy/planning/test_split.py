@@ -28,7 +28,7 @@ BUDGETS = st.decimals("0", "40", places=2)
 
 
 def per_item(split):
-    return [m if at < lucky else n for group, n, m, lucky in split.parts for at in range(group.items)]
+    return [m if at < extra else n for group, n, m, extra in split.parts for at in range(group.items)]
 
 
 def fewest_errors(budget, items, most=9):

@@ -159,17 +159,19 @@ def test_the_cheapest_of_each_kind_that_is_accurate_enough_comes_first():
     reached = [choice for choice in found if choice.reaches]
     assert {choice.kind for choice in reached} == {"posterior", "margin", "significance", "profit"}
     assert found[: len(reached)] == reached
-    costs = [choice.best.outcome.labels_per_answer for choice in reached]
+    costs = [choice.best.outcome.answers_per_resolved_item for choice in reached]
     assert costs == sorted(costs)
     for choice in reached:
         assert choice.best.outcome.accuracy >= 0.95
         assert choice.best.outcome.resolved >= 0.8
         cheaper = [
-            each for each in choice.tried if each.outcome.labels_per_answer < choice.best.outcome.labels_per_answer
+            each
+            for each in choice.tried
+            if each.outcome.answers_per_resolved_item < choice.best.outcome.answers_per_resolved_item
         ]
         assert all(each.outcome.accuracy < 0.95 for each in cheaper)
     for choice in found[len(reached) :]:
-        assert choice.best.outcome.accuracy == choice.ceiling < 0.95
+        assert choice.best.outcome.accuracy == choice.max_accuracy < 0.95
 
 
 def test_a_single_label_leaves_no_choice():
@@ -191,6 +193,6 @@ def test_no_loss_does_much_better_than_the_one_found(limits):
     profit = next(choice for choice in choices(wanted, share, limits, prior) if choice.kind == "profit")
     grid = stopping_outcomes([Profit(value=1, loss=loss) for loss in np.geomspace(4.1, 1500, 60)], limits, prior)
     enough = [each for each in grid if each.resolved >= share]
-    assert profit.ceiling >= max(each.accuracy for each in enough) - 0.01
-    cheapest = min(each.labels_per_answer for each in enough if each.accuracy >= wanted)
-    assert profit.best.outcome.labels_per_answer <= 1.05 * cheapest
+    assert profit.max_accuracy >= max(each.accuracy for each in enough) - 0.01
+    cheapest = min(each.answers_per_resolved_item for each in enough if each.accuracy >= wanted)
+    assert profit.best.outcome.answers_per_resolved_item <= 1.05 * cheapest

@@ -9,7 +9,7 @@ from scipy import optimize
 
 from app.policy.core.belief import ItemContext, State
 from app.policy.worker_models import Anonymous, Auto, Confusion, OneCoin, SpamFilter, Tiers, TwoCoin, Weighted
-from app.policy.worker_models.weighted import likeliest_share, weighted_counts
+from app.policy.worker_models.weighted import most_likely_share, weighted_counts
 
 FACTS = ItemContext.plain(1)
 RELIABILITY = st.floats(0.02, 0.98)
@@ -99,7 +99,7 @@ def test_weighted_shares_maximise_the_likelihood(pairs):
         return -(of_ballots + np.log(share) + np.log(1 - share))
 
     found = optimize.minimize_scalar(minus_log_likelihood, bounds=(1e-9, 1 - 1e-9), options={"xatol": 1e-10}).x
-    assert likeliest_share(pull)[0] == pytest.approx(found, abs=1e-6)
+    assert most_likely_share(pull)[0] == pytest.approx(found, abs=1e-6)
 
 
 @settings(deadline=None)

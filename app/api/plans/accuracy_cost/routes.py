@@ -22,8 +22,8 @@ from app.charts.accuracy_cost_chart import AccuracyCostView, draw_accuracy_cost
 from app.policy.planning.accuracy_cost import (
     AccuracyCostCurve,
     accuracy_cost,
-    ceiling_with_any_number,
     majority_of,
+    max_accuracy_with_any_number,
     statuses,
 )
 from app.policy.planning.value_functions import Linear
@@ -47,7 +47,7 @@ async def plan_accuracy_cost(services: ServicesOf, body: AccuracyCostIn, form: F
     """
     found = await find_prior(services.database, body.prior.source())
     curve = await in_plan_thread(accuracy_cost, found.prior, body.max_workers)
-    choice = choose_strategy(body.wishes(), curve)
+    choice = choose_strategy(body.strategy_request(), curve)
     odd = np.arange(1, body.max_workers + 1, 2)
     majorities = majority_of(found.prior, odd)
     plan = AccuracyCostOut(
@@ -55,7 +55,7 @@ async def plan_accuracy_cost(services: ServicesOf, body: AccuracyCostIn, form: F
         cost=body.cost,
         max_workers=body.max_workers,
         max_accuracy=MaxAccuracyOut(
-            with_max_workers=curve.ceiling, with_any_number=ceiling_with_any_number(found.prior)
+            with_max_workers=curve.max_accuracy, with_any_number=max_accuracy_with_any_number(found.prior)
         ),
         points=[_point(body, curve, point) for point in range(len(curve.accuracy))],
         majorities=[

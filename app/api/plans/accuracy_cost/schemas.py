@@ -11,7 +11,7 @@ from app.api.http.common_schemas import SHARE_BOUNDS, AmountIn, AmountOut, CostI
 from app.api.plans.plan_schemas import Offer
 from app.api.plans.prior_schemas import PriorIn, PriorOut
 from app.policy.planning.value_functions import AnyValue
-from app.use_cases.plans.choose_strategy import NamedPoint, Wishes
+from app.use_cases.plans.choose_strategy import NamedPoint, StrategyRequest
 
 MOST_WORKERS = 100
 
@@ -57,16 +57,16 @@ class AccuracyCostIn(RequestBody):
             raise PydanticCustomError("budget_and_items", "`budget` and `items` must come together")
         if self.budget is not None and self.max_cost is not None:
             raise PydanticCustomError("budget_or_max_cost", "Must have `max_cost`, or `budget` and `items`, not both")
-        wishes = (self.value, self.max_cost, self.budget, self.min_accuracy)
-        if self.at is not None and any(wish is not None for wish in wishes):
+        constraints = (self.value, self.max_cost, self.budget, self.min_accuracy)
+        if self.at is not None and any(each is not None for each in constraints):
             message = "`at` selects the point; leave out `value`, `max_cost`, `budget` and `min_accuracy`"
             raise PydanticCustomError("at_alone", message)
         return self
 
-    def wishes(self) -> Wishes:
+    def strategy_request(self) -> StrategyRequest:
         """Convert the request for the use case."""
         at = None if self.at is None else NamedPoint(self.at.loss, self.at.accuracy, self.at.cost)
-        return Wishes(
+        return StrategyRequest(
             cost=self.cost,
             at=at,
             value=self.value,

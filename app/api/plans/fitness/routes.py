@@ -104,7 +104,7 @@ def _way_out(body: FitnessIn, way: Way) -> WayOut:
         accuracy=way.accuracy[0],
         cost=money(way.cost[0] * float(body.cost)),
         answers=way.answers[0],
-        expert_share=way.referred[0],
+        expert_share=way.expert_share[0],
         min_value=_min_value(body, way),
     )
 

@@ -57,7 +57,7 @@ class FitnessStep(BaseModel):
     votes_for: Annotated[int, Field(description="Votes for the model's label, or without a model for the stronger one")]
     votes_against: Annotated[int, Field(description="Votes for the other label")]
     action: Annotated[Literal["ask", "accept", "expert"], Field(description="Ask the crowd, stop, or ask the expert")]
-    confidence: Annotated[Share, Field(description="How likely the likelier label is right")]
+    confidence: Annotated[Share, Field(description="How likely the more likely label is right")]
     reached: Annotated[Share, Field(description="How likely an item gets here")]
 
 

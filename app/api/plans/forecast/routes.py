@@ -5,9 +5,9 @@ from fastapi import APIRouter, Response
 from app.api.http.common_schemas import money
 from app.api.http.services import ServicesOf
 from app.api.plans.forecast.schemas import ForecastPlanIn, ForecastPlanOut
-from app.api.plans.forecast_schemas import outlook_out
+from app.api.plans.forecast_schemas import job_outcome_out
 from app.api.plans.plan_route import Form, in_form, plan_at
-from app.api.plans.plan_schemas import PlanOut, PromiseOut, SettledByPlan
+from app.api.plans.plan_schemas import FieldsOfPlan, PlanOut, PromiseOut
 from app.api.plans.prior_schemas import PriorOut, prior_out
 from app.charts.canvas import Drawing
 from app.charts.forecast_chart import ForecastPoint, draw_forecast
@@ -37,7 +37,7 @@ async def plan_forecast(services: ServicesOf, body: ForecastPlanIn, form: Form) 
     budget = None if body.budget is None else float(body.budget)
     crowd = ForecastCrowd(body.crowd.workers, body.crowd.skill_spread)
     found = await forecast_planned_job(PlannedJob(body.policy(), body.costs(), budget), known.prior, crowd)
-    return await in_form(form, _plan_out(body, prior_out(known), found), _picture(found, budget))
+    return await in_form(form, _plan_out(body, prior_out(known), found), _chart(found, budget))
 
 
 def _refuse_useless_budget(body: ForecastPlanIn) -> None:
@@ -49,14 +49,14 @@ def _refuse_useless_budget(body: ForecastPlanIn) -> None:
 
 def _plan_out(body: ForecastPlanIn, prior: PriorOut, found: Forecast) -> ForecastPlanOut:
     return ForecastPlanOut(
-        **dict(outlook_out(found.end)),
+        **dict(job_outcome_out(found.end)),
         prior=prior,
         interval_probability=INTERVAL_PROBABILITY,
         items=found.items,
         runs=found.runs,
         simulated_items=found.simulated_items,
         truncated=found.truncated,
-        curve=[outlook_out(at) for at in found.curve],
+        curve=[job_outcome_out(at) for at in found.curve],
         offer=_offer(body, found),
     )
 
@@ -69,7 +69,7 @@ def _offer(body: ForecastPlanIn, found: Forecast) -> PlanOut:
         budget = {"budget": body.budget}
     return PlanOut(
         kind="forecast",
-        **{name: getattr(body, name) for name in SettledByPlan.model_fields},
+        **{name: getattr(body, name) for name in FieldsOfPlan.model_fields},
         **budget,
         promise=PromiseOut(
             cost_per_item=money(end.cost.expected / found.items),
@@ -80,7 +80,7 @@ def _offer(body: ForecastPlanIn, found: Forecast) -> PlanOut:
     )
 
 
-def _picture(found: Forecast, budget: float | None) -> Drawing:
+def _chart(found: Forecast, budget: float | None) -> Drawing:
     bands = {
         "items resolved": [_point(at.budget, at.resolved, found.items) for at in found.curve],
         "of those, right": [_point(at.budget, at.accuracy) for at in found.curve if at.accuracy is not None],

@@ -8,7 +8,7 @@ from pydantic import Field, field_validator
 from pydantic_core import PydanticCustomError
 
 from app.api.http.common_schemas import AmountIn, CostIn, FirstErrorOnly, RequestBody
-from app.api.plans.forecast_schemas import ForecastFacts, OutlookOut
+from app.api.plans.forecast_schemas import ForecastFacts, JobOutcomeOut
 from app.api.plans.plan_schemas import PlanOut
 from app.api.plans.prior_schemas import PriorIn, PriorOut
 from app.policy.core.belief import Array
@@ -86,9 +86,9 @@ class ForecastPlanIn(JobPolicy):
         return np.repeat([float(group.cost) for group in self.items], [group.count for group in self.items])
 
 
-class ForecastPlanOut(OutlookOut, ForecastFacts):
+class ForecastPlanOut(JobOutcomeOut, ForecastFacts):
     """How the job would end, also with other budgets."""
 
     prior: Annotated[PriorOut, Field(description="The prior that the plan used")]
-    curve: Annotated[list[OutlookOut], Field(description="The same for growing budgets")]
+    curve: Annotated[list[JobOutcomeOut], Field(description="The same for growing budgets")]
     offer: Annotated[PlanOut, Field(description="Send it as `plan` of `POST /v1/jobs` to create this job")]

@@ -42,21 +42,21 @@ async def plan_requirement(services: ServicesOf, given: RequirementPlanIn, form:
     found = await in_plan_thread(choices, given.accuracy, given.min_resolved, given.limits(), prior, float(given.cost))
     if not found[0].reaches:
         raise _out_of_reach(given, found)
-    return await in_form(form, _plan(given, known, found), draw_requirement(_picture(given, prior, found)))
+    return await in_form(form, _plan(given, known, found), draw_requirement(_chart(given, prior, found)))
 
 
 def _out_of_reach(given: RequirementPlanIn, found: Sequence[RequirementChoice]) -> InvalidInput:
-    top = max(found, key=lambda choice: choice.ceiling or 0.0)
-    if top.ceiling is None:
+    top = max(found, key=lambda choice: choice.max_accuracy or 0.0)
+    if top.max_accuracy is None:
         detail = f"No requirement resolves {given.min_resolved:.1%} of the items within these limits"
         return InvalidInput(
             detail, errors=(FieldError("#/min_resolved", "Must be lower, or the limits on answers must be higher"),)
         )
-    ceiling = floor(top.ceiling * 10_000) / 10_000  # rounded down, so that it can be reached
-    reached = f"{top.kind} reaches {ceiling:g} with {given.min_resolved:.1%} of the items resolved"
+    highest = floor(top.max_accuracy * 10_000) / 10_000  # rounded down, so that it can be reached
+    reached = f"{top.kind} reaches {highest:g} with {given.min_resolved:.1%} of the items resolved"
     return InvalidInput(
         f"No requirement reaches this accuracy; {reached}, which is the most",
-        errors=(FieldError("#/accuracy", f"Must be at most {ceiling:g}; a lower `min_resolved` may allow more"),),
+        errors=(FieldError("#/accuracy", f"Must be at most {highest:g}; a lower `min_resolved` may allow more"),),
     )
 
 
@@ -100,11 +100,11 @@ def _kind_out(given: RequirementPlanIn, choice: RequirementChoice) -> Requiremen
         reaches_accuracy=choice.reaches,
         requirement=None if best is None else best.requirement.model_dump(mode="json"),
         answers_per_item=labels,
-        answers_per_resolved_item=None if best is None else best.outcome.labels_per_answer,
+        answers_per_resolved_item=None if best is None else best.outcome.answers_per_resolved_item,
         resolved=None if best is None else best.outcome.resolved,
         accuracy=None if best is None else best.outcome.accuracy,
         total_cost=None if labels is None or given.items is None else _money(labels, given.items, given.cost),
-        max_accuracy=choice.ceiling,
+        max_accuracy=choice.max_accuracy,
         curve=[AnswersAndAccuracy(answers_per_item=x, accuracy=y) for x, y in _points(choice)],
     )
 
@@ -133,7 +133,7 @@ def _reason(kinds: Sequence[RequirementKindOut]) -> ReasonOut:
     return ReasonOut(code=first.kind, message="; ".join(sentences))
 
 
-def _picture(given: RequirementPlanIn, prior: Prior, found: Sequence[RequirementChoice]) -> RequirementView:
+def _chart(given: RequirementPlanIn, prior: Prior, found: Sequence[RequirementChoice]) -> RequirementView:
     curves = [
         KindCurve(
             choice.kind,

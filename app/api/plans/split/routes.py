@@ -133,11 +133,11 @@ def _shares(split: Split, *, apart: bool) -> list[GroupShare]:
     """List answers by group as sent, or by cost if items were sent one by one."""
     portions: defaultdict[object, Counter[int]] = defaultdict(Counter)
     of: dict[object, Group] = {}
-    for number, (group, n, m, lucky) in enumerate(split.parts):
+    for number, (group, n, m, extra) in enumerate(split.parts):
         key = number if apart else group.cost
         of.setdefault(key, group)
-        portions[key][m] += lucky
-        portions[key][n] += group.items - lucky
+        portions[key][m] += extra
+        portions[key][n] += group.items - extra
     return [
         GroupShare(
             cost=of[key].cost,
@@ -150,7 +150,7 @@ def _shares(split: Split, *, apart: bool) -> list[GroupShare]:
 
 
 def _per_item(split: Split) -> list[int]:
-    return [m if at < lucky else n for group, n, m, lucky in split.parts for at in range(group.items)]
+    return [m if at < extra else n for group, n, m, extra in split.parts for at in range(group.items)]
 
 
 def _guarantees(given: SplitIn, groups: Sequence[Group], items: int) -> Guarantees:
@@ -219,5 +219,5 @@ def _curves(plan: SplitPlan) -> SplitCurves:
         asked=float(plan.budget),
         take=plan.recommended,
         marks=[SplitPoint(name, getattr(plan, name).expected_errors) for name in _SPLITTERS],
-        wanted=plan.target.errors if plan.target else None,
+        target=plan.target.errors if plan.target else None,
     )
