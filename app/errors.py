@@ -7,6 +7,8 @@
     ├── AssignmentUnknown       404 assignment-unknown
     ├── WorkerUnknown           404 worker-unknown
     ├── OperationUnknown        404 operation-unknown
+    ├── AuditUnknown            404 audit-unknown
+    ├── CertificateMissing      404 certificate-missing
     ├── NotAcceptable           406 not-acceptable
     ├── RequestTimeout          408 request-timeout
     ├── ItemConflict            409 item-conflict
@@ -18,6 +20,9 @@
     ├── LeaseExpired            409 lease-expired
     ├── AssignmentEnded         409 assignment-ended
     ├── NothingToReplay         409 nothing-to-replay
+    ├── AuditRunning            409 audit-running
+    ├── AuditFinished           409 audit-finished
+    ├── NothingToAudit          409 nothing-to-audit
     ├── IdempotencyConflict     409 idempotency-conflict
     ├── TooLarge                413 too-large
     ├── UnsupportedMediaType    415 unsupported-media-type
@@ -112,6 +117,18 @@ class OperationUnknown(SufficeError):
     status, code = 404, "operation-unknown"
 
 
+class AuditUnknown(SufficeError):
+    """The job has no such audit."""
+
+    status, code = 404, "audit-unknown"
+
+
+class CertificateMissing(SufficeError):
+    """No audit of the job has proved its claim."""
+
+    status, code = 404, "certificate-missing"
+
+
 class LabelUnknown(SufficeError):
     """The label is not one of the job's labels."""
 
@@ -170,6 +187,24 @@ class NothingToReplay(SufficeError):
     """The job has no answers that other policies could be compared on."""
 
     status, code = 409, "nothing-to-replay"
+
+
+class AuditRunning(SufficeError):
+    """An audit of the job is running, and only one can run at a time."""
+
+    status, code = 409, "audit-running"
+
+
+class AuditFinished(SufficeError):
+    """The audit is decided and takes no more answers."""
+
+    status, code = 409, "audit-finished"
+
+
+class NothingToAudit(SufficeError):
+    """The job has no labels that could be audited."""
+
+    status, code = 409, "nothing-to-audit"
 
 
 class NotAcceptable(SufficeError):

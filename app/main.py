@@ -12,6 +12,7 @@ from itertools import count
 import structlog
 from fastapi import FastAPI
 
+from app.api.audits import routes as audits
 from app.api.catalog import routes as catalog
 from app.api.health import routes as health
 from app.api.http import docs_pages, problems
@@ -52,7 +53,7 @@ job that you created last. Every error is an [RFC 9457](https://www.rfc-editor.o
 
 _UTC_NOW = partial(datetime.now, UTC)
 _SWEEPS_PER_RUNNER_SWEEP = 10  # interrupted work can wait for some sweeps
-_BUSIEST_FIRST = (work, jobs, items, workers, results, recorded_answers, operations, plans, catalog, health)
+_BUSIEST_FIRST = (work, jobs, items, workers, results, recorded_answers, operations, audits, plans, catalog, health)
 
 
 def create_app(settings: Settings | None = None, clock: Clock = _UTC_NOW) -> FastAPI:

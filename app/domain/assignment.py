@@ -29,6 +29,7 @@ class Assignment:
     leased_at: datetime
     expires_at: datetime
     why: dict[str, Any]
+    audit_id: int | None = None  # the audit that the answer belongs to; None: it is a vote
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

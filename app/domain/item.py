@@ -55,6 +55,26 @@ class ItemDecision:
     reason: Reason
 
 
+@dataclass(frozen=True, slots=True)
+class LabelCounts:
+    """What changes of decisions add to a job's counters of its labels."""
+
+    labeled: int = 0
+    label_changes: int = 0
+    confidence_sum: float = 0.0
+
+    def after(self, before: ItemDecision | None, now: ItemDecision) -> "LabelCounts":
+        """Add the change of one item, which is new if there is nothing before it."""
+        old = None if before is None else before.label
+        return LabelCounts(
+            self.labeled + (now.label is not None) - (old is not None),
+            self.label_changes + (now.label != old),
+            self.confidence_sum
+            + (0.0 if now.label is None else now.confidence)
+            - (0.0 if before is None or old is None else before.confidence),
+        )
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Item:
     """An item with its payload and its decision."""

@@ -56,6 +56,11 @@ class Job:
     reputation: UUID | None = None
     plan: dict[str, Any] | None = None
     forecast: dict[str, Any] | None = None
+    labeled: int = 0  # items with a label that answers made, so without gold that the requester gave
+    label_changes: int = 0  # how often such a label came, changed or went
+    confidence_sum: float = 0.0  # over these labels
+    audits: int = 0
+    audit: dict[str, Any] | None = None  # what the latest audit shows
     created_at: datetime
     engine: Engine = field(repr=False, compare=False)
 
@@ -80,6 +85,11 @@ class Job:
         if self.items and not self.open:
             return JobState.DONE
         return JobState.PAUSED if self.paused else JobState.RUNNING
+
+    @property
+    def claimed(self) -> float | None:
+        """The mean confidence of the labels that answers made; None without such labels."""
+        return min(max(self.confidence_sum / self.labeled, 0.0), 1.0) if self.labeled else None
 
     @property
     def completeness(self) -> float:

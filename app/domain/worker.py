@@ -25,6 +25,7 @@ class Worker:
     gold_asked: int = 0
     carried: Sequence[float] | None = None  # the skill that was copied from another job
     low_information: Mapping[str, Any] | None = None  # why the last refit gives the worker no new work, and since when
+    trusted: bool = False  # answers in audits are truth
 
     @property
     def gets_work(self) -> bool:
@@ -43,6 +44,7 @@ class Registration:
     price: Decimal | None = None
     tier: str | None = None
     skill: Sequence[float] | None = None  # the skill of the tier
+    trusted: bool | None = None
 
 
 class WorkerSortKey(StrEnum):
@@ -75,6 +77,7 @@ class WorkerRecord:
     low_information: Mapping[str, Any] | None
     recount: bool
     copying_probability: float | None
+    trusted: bool
 
 
 @dataclass(frozen=True, slots=True)

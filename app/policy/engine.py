@@ -20,6 +20,7 @@ from app.policy.worker_choice.pair import TRIAL_LIFT
 from app.policy.worker_choice.relative_information import relative_information
 from app.policy.worker_models import WorkerModel
 
+GOLD = "gold"  # the reason code of an item whose label the requester gave
 _DOUBT = 0.5  # divided by sqrt(answers): one standard error of an accuracy near 1/2
 _MOST_REMEMBERED = 1000  # different kinds of items
 

@@ -41,6 +41,9 @@ _LEDGER = (
     "recounts",
     "blocks",
     "gold_items",
+    "labeled",
+    "label_changes",
+    "confidence_sum",
 )
 _MOST_CONFIGURATIONS = 200  # jobs whose policy and engine are kept
 _SAVE_LEDGER = f"""

@@ -73,6 +73,12 @@ job = Table(
     Column("reputation", Uuid),  # the job whose worker skills this job started with
     Column("plan", JSONB(none_as_null=True)),  # the plan that the job was made from, with what it predicted
     Column("forecast", JSONB(none_as_null=True)),  # the latest, without its curve, because it is loaded with every job
+    # Labels that answers made, so without gold that the requester gave; how often one came, changed or went.
+    Column("labeled", BigInteger, nullable=False, server_default=ZERO),
+    Column("label_changes", BigInteger, nullable=False, server_default=ZERO),
+    Column("confidence_sum", Double, nullable=False, server_default=ZERO),  # over these labels
+    Column("audits", BigInteger, nullable=False, server_default=ZERO),
+    Column("audit", JSONB(none_as_null=True)),  # what the latest audit shows
     Column("created_at", DateTime(timezone=True), nullable=False),
     CheckConstraint("budget >= 0 AND budget < 'Infinity'", name="budget_is_an_amount"),
     CheckConstraint("spent >= 0 AND reserved >= 0", name="money_is_not_negative"),
@@ -141,6 +147,7 @@ assignment = Table(
     Column("leased_at", DateTime(timezone=True), nullable=False),
     Column("expires_at", DateTime(timezone=True), nullable=False),
     Column("why", JSONB, nullable=False),
+    Column("audit_id", BigInteger),  # the audit that the answer belongs to; null: a vote
     # One row per item and worker: an assignment that expired is renewed in the same row.
     UniqueConstraint("job_id", "item_id", "worker"),
     ForeignKeyConstraint(["job_id", "item_id"], ["item.job_id", "item.item_id"], ondelete="CASCADE"),
@@ -212,6 +219,7 @@ worker = Table(
     Column("low_information", JSONB(none_as_null=True)),  # why the last refit gives this worker no work, since when
     Column("recount", Boolean, nullable=False, server_default=false()),  # the votes must still be removed or put back
     Column("pardoned_at", BigInteger),  # `scored_answers` when a requester last unblocked the worker
+    Column("trusted", Boolean, nullable=False, server_default=false()),  # answers in audits are truth
     Column("ucb_score", Double, Computed(UCB_SCORE, persisted=True)),
     ForeignKeyConstraint(["job_id"], ["job.job_id"], ondelete="CASCADE"),
     CheckConstraint("price >= 0 AND price < 'Infinity'", name="price_is_an_amount"),
@@ -247,6 +255,44 @@ operation = Table(
     CheckConstraint("state IN ('waiting', 'running', 'done', 'failed')", name="state_is_known"),
     CheckConstraint("0 <= progress AND progress <= 1", name="progress_is_a_share"),
     Index("ix_operation_unfinished", "job_id", postgresql_where=text("state IN ('waiting', 'running')")),
+)
+
+audit = Table(
+    "audit",
+    metadata,
+    Column("job_id", Uuid, primary_key=True),
+    Column("audit_id", BigInteger, primary_key=True, autoincrement=False),  # 1, 2, 3 ... within the job
+    Column("state", Text, nullable=False),
+    Column("min_accuracy", Double, nullable=False),
+    Column("confidence", Double, nullable=False),
+    Column("max_items", Integer, nullable=False),
+    Column("population", BigInteger, nullable=False),
+    Column("digest", Text, nullable=False),
+    Column("label_changes", BigInteger, nullable=False),  # of the job, when the audit began
+    Column("checked", Integer, nullable=False, server_default=ZERO),
+    Column("correct", Integer, nullable=False, server_default=ZERO),
+    Column("accuracy", JSONB(none_as_null=True)),
+    Column("created_at", DateTime(timezone=True), nullable=False),
+    Column("finished_at", DateTime(timezone=True)),
+    ForeignKeyConstraint(["job_id"], ["job.job_id"], ondelete="CASCADE"),
+    CheckConstraint("state IN ('running', 'proven', 'refuted', 'exhausted')", name="state_is_known"),
+    CheckConstraint("0 <= correct AND correct <= checked", name="checks_add_up"),
+    Index("ix_audit_running", "job_id", unique=True, postgresql_where=text("state = 'running'")),
+)
+
+audit_item = Table(
+    "audit_item",
+    metadata,
+    Column("job_id", Uuid, primary_key=True),
+    Column("audit_id", BigInteger, primary_key=True, autoincrement=False),
+    Column("position", Integer, primary_key=True, autoincrement=False),  # 1, 2, 3 ... in the random order
+    Column("item_id", BigInteger, nullable=False),
+    Column("label", SmallInteger, nullable=False),  # when the audit began
+    Column("answer", SmallInteger),  # the truth; null if it is not checked yet
+    Column("worker", Text),
+    Column("answered_at", DateTime(timezone=True)),
+    UniqueConstraint("job_id", "audit_id", "item_id"),
+    ForeignKeyConstraint(["job_id", "audit_id"], ["audit.job_id", "audit.audit_id"], ondelete="CASCADE"),
 )
 
 stored_response = Table(

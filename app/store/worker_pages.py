@@ -35,7 +35,7 @@ _STATUS = """
     END"""
 _COLUMNS = f"""
     worker, skill, price, registered, tier, answers, scored_answers, agreed_answers, gold_asked, gold_right,
-    {_MEDIAN} AS median_seconds, {_STATUS} AS status, block, low_information, recount, copying_probability"""
+    {_MEDIAN} AS median_seconds, {_STATUS} AS status, block, low_information, recount, copying_probability, trusted"""
 _ONE = f"SELECT {_COLUMNS} FROM worker WHERE job_id = $1 AND worker = $2"
 _PAGE = f"""
     SELECT {_COLUMNS}, sort_value FROM (SELECT *, {{value}} AS sort_value FROM worker WHERE job_id = $1) AS worker

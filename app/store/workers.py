@@ -12,7 +12,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from app.domain.worker import Registration, Worker
 from app.store.driver import array_text, columns_of, fetch
 
-_COLUMNS = "worker, skill, price, block, scored_answers, agreed_answers, gold_asked, carried, low_information"
+_COLUMNS = "worker, skill, price, block, scored_answers, agreed_answers, gold_asked, carried, low_information, trusted"
 _LOAD = f"SELECT {_COLUMNS} FROM worker WHERE job_id = $1 AND worker = ANY ($2::text[])"
 # The conditions are those of the index, word for word, so that the planner uses it.
 _MOST_PROMISING = f"""
@@ -37,8 +37,9 @@ _INSERT_NEW = """
 _REGISTER = """
     UPDATE worker w
     SET registered = true, price = coalesce(sent.price, w.price), tier = coalesce(sent.tier, w.tier),
-        skill = coalesce(sent.skill::double precision[], w.skill)
-    FROM unnest($2::text[], $3::numeric[], $4::text[], $5::text[]) AS sent (worker, price, tier, skill)
+        skill = coalesce(sent.skill::double precision[], w.skill), trusted = coalesce(sent.trusted, w.trusted)
+    FROM unnest($2::text[], $3::numeric[], $4::text[], $5::text[], $6::boolean[])
+         AS sent (worker, price, tier, skill, trusted)
     WHERE w.job_id = $1 AND w.worker = sent.worker"""
 _BLOCK = """
     UPDATE worker w SET status = 'blocked', block = sent.block::jsonb, recount = sent.recount
@@ -113,10 +114,10 @@ async def begin_workers(connection: AsyncConnection, job_id: UUID, names: Collec
 
 async def save_registrations(connection: AsyncConnection, job_id: UUID, sent: Sequence[Registration]) -> None:
     """Register workers; no name may occur twice."""
-    workers, prices, tiers = columns_of(sent, "worker", "price", "tier")
+    workers, prices, tiers, trusted = columns_of(sent, "worker", "price", "tier", "trusted")
     skills = [None if one.skill is None else array_text(one.skill) for one in sent]
     await begin_workers(connection, job_id, workers)
-    await fetch(connection, _REGISTER, job_id, workers, prices, tiers, skills)
+    await fetch(connection, _REGISTER, job_id, workers, prices, tiers, skills, trusted)
 
 
 async def save_blocks(connection: AsyncConnection, job_id: UUID, blocks: Mapping[str, Mapping[str, Any]]) -> None:

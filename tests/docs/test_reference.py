@@ -16,7 +16,7 @@ DOCS = PROJECT / "docs"
 REFERENCE = DOCS / "reference"
 CODES = REFERENCE / "reason-codes.md"
 OF_THE_PROTOCOL = {"not-found", "method-not-allowed"}
-REASON_TABLES = ["## Next", "## Verdicts", "## Workers", "## Worker model"]
+REASON_TABLES = ["## Next", "## Verdicts", "## Warnings", "## Workers", "## Worker model"]
 
 
 def _generator() -> ModuleType:

@@ -18,6 +18,7 @@ TAGS = {
     "work": "What a crowdsourcing platform calls: get the next items for a worker, send the answers.",
     "workers": "Who answers, how well, at what price; block and unblock workers.",
     "results": "The labels, with how sure they are, and the answers behind them.",
+    "audits": "Prove how often labels are right by checking a random sample, and get a certificate.",
     "operations": "Long work on a job that can be watched: refits, forecasts and replays.",
     "plans": "What a job will cost and reach, before any money is spent.",
     "catalog": "Every policy that a job can use, with its formula and its paper.",

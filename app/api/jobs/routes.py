@@ -7,6 +7,7 @@ from uuid import uuid4
 from fastapi import APIRouter, Request, Response
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from app.api.audits.trust import trust_out
 from app.api.http.common_schemas import ReasonOut
 from app.api.http.idempotency import REPLAYED, IdempotencyKey, keyed_request, response_of
 from app.api.http.middleware import lift_time_limit
@@ -175,6 +176,7 @@ def job_out(job: Job) -> JobOut:
         items=ItemCounts(open=job.open, resolved=job.resolved, given_up=job.given_up),
         completeness=job.completeness,
         warnings=[ReasonOut(**warning.as_json()) for warning in budget_warnings(job)],
+        trust=trust_out(job),
         plan=job_plan_out(job),
         forecast=job_forecast_out(job),
     )

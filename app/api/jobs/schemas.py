@@ -8,6 +8,7 @@ from uuid import UUID
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
+from app.api.audits.schemas import TrustOut
 from app.api.http.common_schemas import AmountIn, AmountOut, CostIn, Number, ReasonOut, RequestBody, Share
 from app.api.http.pagination import NextCursor
 from app.api.plans.forecast_schemas import JobForecastOut
@@ -179,6 +180,7 @@ class JobOut(JobPolicy, JobNames):  # this order puts id and name first in the r
     warnings: Annotated[
         list[ReasonOut], Field(description="What is probably not meant, such as a budget below one answer per item")
     ]
+    trust: Annotated[TrustOut, Field(description="How far the labels can be trusted")]
     plan: Annotated[JobPlanOut | None, Field(description="The job's plan, and whether its promise is kept")]
     forecast: Annotated[
         JobForecastOut | None,

@@ -65,7 +65,9 @@ async def register_workers(
     Registering again sets a new price for future assignments; live ones keep their cost. Fields that are left out stay
     unchanged. If a worker is named twice, the last entry counts.
     """
-    entries = [WorkerEntry(one.worker, one.price, one.tier, f"#/{position}") for position, one in enumerate(body)]
+    entries = [
+        WorkerEntry(one.worker, one.price, one.tier, one.trusted, f"#/{position}") for position, one in enumerate(body)
+    ]
     async with services.job_locks.of(job_id):
         registered = await manage_workers.register_workers(services.database, job_id, entries)
     return WorkersRegistered(registered=registered)
@@ -208,6 +210,7 @@ def _worker_out(profile: Profile) -> WorkerOut:
         median_seconds=row.median_seconds,
         copying_probability=row.copying_probability,
         price=row.price,
+        trusted=row.trusted,
         tier=profile.tier,
         registered=row.registered,
         blocked=_blocked_out(profile),

@@ -28,6 +28,9 @@ class WorkerIn(RequestBody):
         TierName | None,
         Field(description="One of the tiers of the job's worker model `tiers`; the default is the first tier"),
     ] = None
+    trusted: Annotated[
+        bool | None, Field(description="The worker's answers in audits are truth; the default is false")
+    ] = None
 
 
 class WorkersRegistered(BaseModel):
@@ -133,6 +136,7 @@ class WorkerOut(BaseModel):
         ),
     ]
     price: Annotated[AmountOut, Field(description="An answer costs this times the item's cost")]
+    trusted: Annotated[bool, Field(description="The worker's answers in audits are truth")]
     tier: Annotated[str | None, Field(description="The worker's tier; null unless the job's worker model is `tiers`")]
     registered: Annotated[bool, Field(description="A requester has registered the worker")]
     blocked: Annotated[BlockedOut | None, Field(description="Why and since when; null unless the worker is blocked")]

@@ -119,7 +119,7 @@ class CalibratedPosterior(Posterior):
         accuracy = float(self.calibration.of(belief.certainty[item : item + 1])[0])
         return Reason(
             "posterior" if self.satisfied(belief)[item] else "posterior-not-reached",
-            f"The most likely label is right with probability {_shown(accuracy, self.min_probability)}, "
+            f"The most likely label is right with probability {_rounded(accuracy, self.min_probability)}, "
             f"by {self.calibration.checked:,} items of known truth; the job asks for {self.min_probability:g}.",
         )
 

@@ -16,12 +16,13 @@ from uuid import UUID
 import numpy as np
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
-from app.domain.item import ItemContent, ItemDecision, ItemState
+from app.domain.item import ItemContent, ItemDecision, ItemState, LabelCounts
 from app.domain.job import Job
 from app.domain.kept_reply import KeyedRequest, Reply
 from app.errors import FieldError, InvalidInput, ItemConflict, LabelUnknown, SufficeError
 from app.policy.core.decision import Reason
 from app.policy.core.policy import Uses
+from app.policy.engine import GOLD
 from app.store.jobs import load_job, lock_job, save_ledger
 from app.store.staging import (
     StagedPair,
@@ -77,11 +78,14 @@ class _NewItems:
 
     states: Counter[ItemState] = field(default_factory=Counter)
     progress: float = 0.0
+    labels: LabelCounts = field(default_factory=LabelCounts)
 
     def count(self, decisions: Iterable[ItemDecision]) -> None:
         for decision in decisions:
             self.states[decision.state] += 1
             self.progress += decision.progress
+            if decision.label is not None and decision.reason.code != GOLD:
+                self.labels = self.labels.after(None, decision)
 
     @property
     def items(self) -> int:
@@ -280,6 +284,9 @@ def _with_items(job: Job, new: _NewItems, fresh: StagedTotals) -> Job:
         resolved=job.resolved + new.states[ItemState.RESOLVED],
         given_up=job.given_up + new.states[ItemState.GIVEN_UP],
         progress=job.progress + new.progress,
+        labeled=job.labeled + new.labels.labeled,
+        label_changes=job.label_changes + new.labels.label_changes,
+        confidence_sum=job.confidence_sum + new.labels.confidence_sum,
         inverse_costs=job.inverse_costs + fresh.inverse_costs,
         gold_items=job.gold_items + fresh.gold,
         least_cost=fresh.least_cost if not job.items or fresh.least_cost < job.least_cost else job.least_cost,

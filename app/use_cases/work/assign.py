@@ -11,6 +11,7 @@ import numpy as np
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.domain.assignment import Assignment, AssignmentState, HeldAssignment
+from app.domain.audit_sample import Audit
 from app.domain.item import Item
 from app.domain.job import Job
 from app.domain.work import NextWork, WorkRequest
@@ -19,6 +20,7 @@ from app.policy.core.decision import Reason
 from app.policy.core.randomness import number_of
 from app.policy.worker_choice.base import CandidateWorkers
 from app.store.assignments import live_assignments_of, save_assignments
+from app.store.audits import free_audit_item, running_audit
 from app.store.queue import gold_item
 from app.store.workers import load_workers, most_promising
 from app.use_cases.work.judging import ItemFacts, context_of
@@ -44,7 +46,7 @@ async def assign_next(
     if empty:
         chosen = {name for request in empty.values() for name in request.workers or ()}
         no_work = NoWork(
-            job, batch.workers, {name for name in chosen if batch.is_busy(name)}, batch.queue.is_empty, now
+            job, batch.workers, {name for name in chosen if batch.is_busy(name)}, batch.queue.is_empty, now, batch.audit
         )
         responses |= zip(empty, await no_work.explain(connection, list(empty.values())), strict=True)
     return job, [responses[position] for position in range(len(requests))]
@@ -61,8 +63,9 @@ class AssignmentBatch:
     held: dict[str, list[HeldAssignment]]
     workers: Mapping[str, Worker]
     fresh: list[HeldAssignment] = field(default_factory=list)
+    audit: Audit | None = None  # that trusted workers of this batch may check items of
     reserved: Decimal = Decimal(0)  # by this batch, in addition to earlier reservations
-    gold: Counter[int] = field(default_factory=Counter)  # new assignments of gold items
+    gold: Counter[int] = field(default_factory=Counter)  # new assignments of closed items: gold, or for an audit
 
     def known(self, worker: str | None) -> Worker:
         return self.workers.get(worker or "", UNKNOWN_WORKER)
@@ -112,6 +115,8 @@ class AssignmentBatch:
         if self.known(worker).block is not None:
             return []
         mine = self.held.setdefault(worker, []) if worker is not None else []
+        while worker is not None and len(mine) < count and await self._assign_audit_item(worker) is not None:
+            mine = self.held[worker]
         while len(mine) < count and self.known(worker).low_information is None:
             asking = self._asking(worker, mine)
             candidate = await self._candidate(asking)
@@ -157,6 +162,9 @@ class AssignmentBatch:
         """Let the policy choose the worker: by the candidates of all, or by worker alone until one has a candidate."""
         choice, candidates = self.job.policy.worker_choice, dict[str, Candidate]()
         free = [name for name in team if not self.is_busy(name)]
+        for name in free:
+            if (held := await self._assign_audit_item(name)) is not None:
+                return held
         asking = {name: self._asking(name, self.held.get(name, ())) for name in free}
         if choice.compares_offers:
             await self.queue.value_for(free)
@@ -203,6 +211,33 @@ class AssignmentBatch:
             item = candidate.queued.item
         else:
             self.gold[item.item_id] += 1
+        return self._hand_out(item, asking, why)
+
+    async def _assign_audit_item(self, worker: str) -> HeldAssignment | None:
+        """Assign an item of the running audit to a trusted worker; None if there is none for this worker."""
+        if self.audit is None or not self.known(worker).trusted:
+            return None
+        asking = self._asking(worker, self.held.get(worker, ()))
+        item = await free_audit_item(
+            self.connection,
+            self.job.job_id,
+            self.audit.audit_id,
+            worker=worker,
+            price=asking.price,
+            affordable=asking.affordable,
+            besides=[*asking.has, *(held.assignment.item_id for held in self.fresh if held.assignment.audit_id)],
+        )
+        if item is None:
+            return None
+        self.gold[item.item_id] += 1
+        reason = Reason("audit", "This item is in the random sample of an audit: give the right label.")
+        why = {"code": reason.code, "message": reason.message, "priority": 0.0}
+        return self._hand_out(item, asking, why, audit_id=self.audit.audit_id)
+
+    def _hand_out(
+        self, item: Item, asking: AskingWorker, why: dict[str, Any], audit_id: int | None = None
+    ) -> HeldAssignment:
+        """Make the assignment and reserve its money."""
         assignment = Assignment(
             assignment_id=self._next_number,
             item_id=item.item_id,
@@ -212,6 +247,7 @@ class AssignmentBatch:
             leased_at=self.now,
             expires_at=self.now + self.job.lease_duration,
             why=why,
+            audit_id=audit_id,
         )
         held = HeldAssignment(assignment=assignment, key=item.key, payload=item.payload)
         self.reserved += assignment.cost
@@ -248,6 +284,7 @@ async def _open_batch(
     """Load the data for these requests; requests that leave the choice to the job are returned with a team."""
     requests, workers = await _with_teams(connection, job, requests)
     chosen = {name for request in requests if request.workers is not None for name in request.workers}
+    is_any_trusted = any(worker.trusted for worker in workers.values())
     batch = AssignmentBatch(
         connection=connection,
         job=job,
@@ -255,6 +292,7 @@ async def _open_batch(
         queue=QueueWindow(connection, job, skills_for(job, workers, chosen)),
         held=await live_assignments_of(connection, job.job_id, _named(requests)),
         workers=workers,
+        audit=await running_audit(connection, job.job_id) if is_any_trusted else None,
     )
     await batch.queue.read_ahead(batch.new_assignments(requests))
     return batch, requests

@@ -10,7 +10,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.domain.answer import Answer
 from app.domain.assignment import Assignment, AssignmentState
-from app.domain.item import Item, ItemState
+from app.domain.item import Item, ItemState, LabelCounts
 from app.domain.job import Job
 from app.domain.worker import UNKNOWN_WORKER, Worker
 from app.errors import AssignmentUnknown, FieldError, InvalidInput, ItemUnknown, LabelUnknown
@@ -19,6 +19,7 @@ from app.store.answers import answers_by_assignment, answers_by_pair, answers_on
 from app.store.assignments import assignments_by_number, assignments_by_pair, mark_answered
 from app.store.items import demote_items, load_items, promote_items, save_decisions
 from app.store.workers import Score, Tally, load_workers, save_tallies, score_votes
+from app.use_cases.audits.audit_ledger import AuditLedger, open_audits
 
 _MOST_DIGITS = 18  # that fit into a bigint
 _LABELS_SHOWN = 20  # in an error
@@ -96,12 +97,14 @@ class Ledger:
     new: list[Answer] = field(default_factory=list)
     promoted: set[int] = field(default_factory=set)  # items that became gold by the crowd's answers ...
     demoted: set[int] = field(default_factory=set)  # ... and those that are no longer gold
+    audits: AuditLedger = field(default_factory=AuditLedger)
 
     def __post_init__(self) -> None:
         job = self.job
         # Plain numbers while votes are counted, because copying the job for each vote is too slow.
         self.spent, self.reserved, self.given = job.spent, job.reserved, job.answers
         self.resolved, self.given_up, self.progress = job.resolved, job.given_up, job.progress
+        self.labels = LabelCounts(job.labeled, job.label_changes, job.confidence_sum)
         self.item_ids = {row.key: row.item_id for row in self.items.values()}
         self.answers_on: dict[int, list[Answer]] = {}
         for answer in self.answers.values():
@@ -126,6 +129,9 @@ class Ledger:
             resolved=self.resolved,
             given_up=self.given_up,
             progress=self.progress,
+            labeled=self.labels.labeled,
+            label_changes=self.labels.label_changes,
+            confidence_sum=self.labels.confidence_sum,
             gold_items=self.job.gold_items + len(self.promoted) - len(self.demoted),
         )
 
@@ -234,6 +240,7 @@ async def open_ledger(
         assignments={assignment.assignment_id: assignment for assignment in assignments},
         answers={_key_of(answer): answer for answer in answers},
         workers=await load_workers(connection, job.job_id, workers),
+        audits=await open_audits(connection, job, assignments),
     )
 
 

@@ -9,12 +9,14 @@ from math import ceil
 
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from app.domain.audit_sample import Audit
 from app.domain.job import Job
 from app.domain.money import amount_text
 from app.domain.work import NextWork, WorkRequest
 from app.domain.worker import UNKNOWN_WORKER, Worker
 from app.policy.core.decision import Reason
 from app.store.assignments import next_expiry
+from app.store.audits import who_may_audit
 from app.store.queue import who_finds_open, who_finds_room
 
 _LONGEST_WAIT = timedelta(seconds=30)
@@ -38,11 +40,13 @@ class NoWork:
     busy: AbstractSet[str]  # workers who could be chosen but hold the most assignments allowed
     queue_is_empty: bool
     now: datetime
+    audit: Audit | None = None  # the running audit, if a trusted worker asks
 
     async def explain(self, connection: AsyncConnection, requests: Sequence[WorkRequest]) -> list[NextWork]:
         """Build the response to each of these requests, none of which got an assignment."""
         workers = {name for one in requests for name in one.workers or (one.worker,)}
         by_worker = await self._by_worker(connection, workers)
+        by_worker |= await self._by_auditor(connection, by_worker)
         return [self._response(request, by_worker) for request in requests]
 
     def _response(self, request: WorkRequest, by_worker: Mapping[str | None, NextWork]) -> NextWork:
@@ -84,6 +88,21 @@ class NoWork:
             return found | dict.fromkeys(rest, NextWork("stop", Reason("all-resolved", message)))
         return found | await self._why_no_item(connection, rest)
 
+    async def _by_auditor(
+        self, connection: AsyncConnection, by_worker: Mapping[str | None, NextWork]
+    ) -> dict[str | None, NextWork]:
+        """For trusted workers who would be told to stop: items of the audit may come back from others."""
+        stopped = {name for name, one in by_worker.items() if name is not None and one.status == "stop"}
+        trusted = {name for name in stopped if self._known(name).trusted and self._known(name).block is None}
+        if self.audit is None or not trusted:
+            return {}
+        waiting = await who_may_audit(connection, self.job.job_id, self.audit.audit_id, trusted)
+        expiry = await next_expiry(connection, self.job.job_id)
+        if expiry is None:
+            return {name: self._money_is_short(name, _SHORT_WAIT) for name in waiting}
+        message = "Other workers check the remaining items of the audit. Ask again when some have answered."
+        return dict.fromkeys(waiting, _wait("audit-leased", message, expiry - self.now))
+
     async def _why_no_item(
         self, connection: AsyncConnection, workers: AbstractSet[str | None]
     ) -> dict[str | None, NextWork]:
@@ -115,7 +134,8 @@ class NoWork:
                 "Ask again when some are answered or have expired, or raise `budget`."
             )
             return _wait("budget-reserved", message, until)
-        message = f"{short}, which does not pay for an answer on the {job.open:,} open items. Raise `budget`."
+        what = f"the {job.open:,} open items" if job.open else "an item of the audit"
+        message = f"{short}, which does not pay for an answer on {what}. Raise `budget`."
         return NextWork("stop", Reason("budget-exhausted", message))
 
     def _known(self, name: str | None) -> Worker:

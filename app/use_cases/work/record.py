@@ -15,6 +15,7 @@ from app.domain.job import Job
 from app.errors import AnswerConflict, BudgetExhausted, ItemClosed, SufficeError, WorkerBlocked
 from app.policy.core.belief import State
 from app.policy.core.decision import Decision, Reason, Verdict
+from app.use_cases.audits.audit_ledger import write_checks
 from app.use_cases.work.judging import ItemFacts, judge, judge_as_first_vote, keep_closed, learn
 from app.use_cases.work.ledger import Ledger, SubmittedAnswer, Vote, open_ledger, write_back
 from app.use_cases.workers.blocking import block_guessers
@@ -52,7 +53,7 @@ async def record_answers(
     else:
         outcomes = iter(await asyncio.to_thread(_record_all, ledger, submissions))
     scores = await write_back(connection, ledger)
-    job = ledger.balanced()
+    job = await write_checks(connection, ledger.balanced(), ledger.audits, now)
     if scores and job.policy.spammers is not None:
         job = await block_guessers(connection, job, scores, now)
     by_request = {request: [next(outcomes) for _ in sent[request]] for request in order}
@@ -87,6 +88,11 @@ def _record_all(ledger: Ledger, submissions: Sequence[SubmittedAnswer]) -> list[
             if given is not None:
                 outcomes[position] = _repeat(ledger.job, vote, given)
                 continue
+            if vote.assignment is not None and vote.assignment.audit_id is not None:
+                outcomes |= run.settle()  # answers are numbered in their order
+                run = _Run(ledger)
+                outcomes[position] = _check_audit_item(ledger, vote)
+                continue
             _check(ledger, vote)
             _pay(ledger, vote)
             run.add(position, vote)
@@ -94,6 +100,26 @@ def _record_all(ledger: Ledger, submissions: Sequence[SubmittedAnswer]) -> list[
             outcomes[position] = refusal
     outcomes |= run.settle()
     return [outcomes[position] for position in range(len(submissions))]
+
+
+def _check_audit_item(ledger: Ledger, vote: Vote) -> RecordedAnswer:
+    """Take the truth about an item of an audit: it is paid like a vote, and it does not count as one."""
+    assert vote.assignment is not None  # noqa: S101
+    _refuse_blocked(ledger, vote)
+    if not vote.under_live_assignment:
+        ledger.audits.refuse_if_checked(vote.assignment, vote.item.key)
+        _refuse_unpaid(ledger, vote)
+    ledger.audits.check(vote.assignment, vote.label, vote.worker)
+    _pay(ledger, vote)
+    reason = Reason("audit", "The answer is the truth about this item in an audit. It does not count as a vote.")
+    answer = _answer(ledger, vote, vote.item, ledger.given, Verdict(Decision.STOP, reason, vote.label), 1.0)
+    item = replace(vote.item, open_assignments=vote.item.open_assignments - vote.under_live_assignment)
+    ledger.add(answer)
+    ledger.items[item.item_id] = item
+    ledger.changed_items.add(item.item_id)
+    if vote.worker is not None:
+        ledger.tally_of(vote.worker).answers += 1
+    return _recorded(ledger.job, item, answer, duplicate=False)
 
 
 def _repeat(job: Job, vote: Vote, given: Answer) -> RecordedAnswer:
@@ -110,18 +136,27 @@ def _repeat(job: Job, vote: Vote, given: Answer) -> RecordedAnswer:
 
 def _check(ledger: Ledger, vote: Vote) -> None:
     """Refuse blocked workers; without a live assignment, also refuse closed items and items that cost too much."""
-    block = ledger.known(vote.worker).block
-    if block is not None:
-        why = block["reason"]["message"].rstrip(".")
-        raise WorkerBlocked(f"Worker {vote.worker!r} is blocked: {why}. Ask other workers.")
+    _refuse_blocked(ledger, vote)
     if vote.under_live_assignment:
         return
-    item, left = vote.item, ledger.remaining
+    item = vote.item
     # Gold is closed but still takes answers; gold that the crowd made takes them only for an assignment.
     takes_answers = item.gold is not None and (not item.promoted or vote.assignment is not None)
     if item.decision.state is not ItemState.OPEN and not takes_answers:
         state = str(item.decision.state).replace("_", " ")
         raise ItemClosed(f"Item {item.key!r} is {state} and takes no more answers. {item.decision.reason.message}")
+    _refuse_unpaid(ledger, vote)
+
+
+def _refuse_blocked(ledger: Ledger, vote: Vote) -> None:
+    block = ledger.known(vote.worker).block
+    if block is not None:
+        why = block["reason"]["message"].rstrip(".")
+        raise WorkerBlocked(f"Worker {vote.worker!r} is blocked: {why}. Ask other workers.")
+
+
+def _refuse_unpaid(ledger: Ledger, vote: Vote) -> None:
+    item, left = vote.item, ledger.remaining
     if left is not None and vote.cost > left:
         raise BudgetExhausted(
             f"An answer on {item.key!r} costs {vote.cost:f}, but only {left:f} of the budget is left. Raise `budget`."
@@ -247,6 +282,7 @@ def _enter(ledger: Ledger, vote: Vote, item: Item, answer: Answer) -> None:
     """Put the answer into the ledger, with the counters of job and worker."""
     before, after = vote.item.decision, item.decision
     ledger.progress += after.progress - before.progress
+    ledger.labels = ledger.labels.after(before, after)
     ledger.add(answer)
     _tally(ledger, vote, item)
     ledger.items[item.item_id] = item

@@ -9,7 +9,7 @@ from math import fsum
 import numpy as np
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.domain.item import ItemDecision, ItemRow, ItemState
+from app.domain.item import ItemDecision, ItemRow, ItemState, LabelCounts
 from app.domain.job import Job
 from app.policy.core.belief import Array
 from app.policy.engine import Engine
@@ -101,11 +101,17 @@ async def write_changes(
 
 
 def _with_counters(job: Job, changes: Sequence[DecisionChange]) -> Job:
+    labels = LabelCounts(job.labeled, job.label_changes, job.confidence_sum)
+    for change in changes:
+        labels = labels.after(change.before, change.after)
     return replace(
         job,
         resolved=job.resolved + _increase(ItemState.RESOLVED, changes),
         given_up=job.given_up + _increase(ItemState.GIVEN_UP, changes),
         gold_items=job.gold_items - sum(change.demoted for change in changes),
+        labeled=labels.labeled,
+        label_changes=labels.label_changes,
+        confidence_sum=labels.confidence_sum,
         progress=job.progress + fsum(change.after.progress - change.before.progress for change in changes),
     )
 

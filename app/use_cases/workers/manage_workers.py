@@ -24,6 +24,7 @@ class WorkerEntry:
     worker: str
     price: Decimal | None = None
     tier: str | None = None
+    trusted: bool | None = None
     pointer: str = "#"
 
 
@@ -130,4 +131,4 @@ def _wrong_tier(job: Job, entry: WorkerEntry) -> FieldError | None:
 def _registration(job: Job, entry: WorkerEntry) -> Registration:
     model, tier = job.policy.worker_model, entry.tier
     skill = model.skill_of(tier).tolist() if tier is not None and isinstance(model, Tiers) else None
-    return Registration(worker=entry.worker, price=entry.price, tier=tier, skill=skill)
+    return Registration(worker=entry.worker, price=entry.price, tier=tier, skill=skill, trusted=entry.trusted)

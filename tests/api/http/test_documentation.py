@@ -41,6 +41,8 @@ async def test_the_examples_succeed_in_the_order_of_the_page(openapi, client):
     for path, method, operation in in_order:
         if operation["operationId"] == "set_worker_tier":  # the default worker model has no tiers
             continue
+        if operation["tags"] == ["audits"]:  # the example's one answer resolves no item that could be audited
+            continue
         content = operation.get("requestBody", {}).get("content", {}).get("application/json", {}).get("example")
         given = {one["name"]: one.get("example") for one in operation.get("parameters", []) if one["in"] == "path"}
         response = await client.request(
@@ -78,7 +80,18 @@ async def test_names_are_short_and_clean(openapi):
 
 async def test_people_find_jobs_first(openapi):
     order = [tag["name"] for tag in openapi["tags"]]
-    assert order == ["jobs", "items", "work", "workers", "results", "operations", "plans", "catalog", "health"]
+    assert order == [
+        "jobs",
+        "items",
+        "work",
+        "workers",
+        "results",
+        "audits",
+        "operations",
+        "plans",
+        "catalog",
+        "health",
+    ]
     assert all(tag["description"] for tag in openapi["tags"])
     met = list(dict.fromkeys(next(iter(methods.values()))["tags"][0] for methods in openapi["paths"].values()))
     assert met == order

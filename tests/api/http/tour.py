@@ -32,7 +32,7 @@ TOUR = (
         "register_workers",
         "POST",
         f"{JOB_PATH}/workers",
-        [{"worker": "w1", "price": "1"}, {"worker": "expert", "price": "2"}],
+        [{"worker": "w1", "price": "1"}, {"worker": "expert", "price": "2", "trusted": True}],
     ),
     Stop("next_assignments", "POST", f"{JOB_PATH}/next", {"worker": "w1", "count": 3}),
     Stop("send_answers", "POST", f"{JOB_PATH}/answers", {"assignment": "1", "label": "cat"}),
@@ -131,13 +131,31 @@ TOUR = (
     Stop("get_readiness", "GET", "/readyz"),
 )
 TIERS = Stop("set_worker_tier", "POST", f"{JOB_PATH}/workers/{{worker}}/tier", {"tier": "good"}, {"worker": "expert"})
+AUDIT_PATH = f"{JOB_PATH}/audits/{{audit}}"
+AUDIT = Stop("begin_audit", "POST", f"{JOB_PATH}/audits", {"min_accuracy": 0.95, "confidence": 0.95, "max_items": 300})
+AUDITED = (
+    AUDIT,
+    Stop("list_audit_items", "GET", f"{AUDIT_PATH}/items", None, {"audit": "1"}),
+    Stop(
+        "answer_audit",
+        "POST",
+        f"{AUDIT_PATH}/answers",
+        [{"item": f"i{number}", "label": "cat"} for number in (1, 2, 3)],
+        {"audit": "1"},
+    ),
+    Stop("get_audit", "GET", AUDIT_PATH, None, {"audit": "1"}),
+    Stop("list_audits", "GET", f"{JOB_PATH}/audits"),
+    Stop("get_certificate", "GET", f"{JOB_PATH}/certificate"),
+)
 END = Stop("delete_job", "DELETE", JOB_PATH)
 
 
 async def visited(client: httpx.AsyncClient) -> AsyncIterator[tuple[Stop, httpx.Response]]:
     """Send every request of the tour, in order, to a job of its own."""
     job = "none-yet"
-    for stop in (*TOUR, TIERS, END):
+    for stop in (*TOUR, *AUDITED, TIERS, END):
+        if stop is AUDIT:
+            job = await _resolved_job(client)
         if stop is TIERS:  # the default worker model has no tiers
             tiers = {"labels": ["cat", "dog"], "budget": "100", "worker_model": {"kind": "tiers"}}
             job = (await client.post("/v1/jobs", json=tiers)).json()["id"]
@@ -150,6 +168,16 @@ async def visited(client: httpx.AsyncClient) -> AsyncIterator[tuple[Stop, httpx.
         if stop.operation == "create_job":
             job = response.json()["id"]
         yield stop, response
+
+
+async def _resolved_job(client: httpx.AsyncClient) -> str:
+    """A job whose items all have a label, which an audit needs."""
+    body = {"labels": ["cat", "dog"], "budget": "100", "requirement": {"kind": "count", "labels": 1}, "min_labels": 1}
+    job: str = (await client.post("/v1/jobs", json=body)).json()["id"]
+    await client.post(f"/v1/jobs/{job}/items", json=ITEMS)
+    for item in ITEMS:
+        await client.post(f"/v1/jobs/{job}/answers", json={"item": item["key"], "worker": "w1", "label": "cat"})
+    return job
 
 
 def example(stop: Stop, response: httpx.Response, job: str) -> dict[str, Any]:

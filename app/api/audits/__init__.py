@@ -1,0 +1,1 @@
+"""Audits and certificates over HTTP."""

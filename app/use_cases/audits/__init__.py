@@ -1,0 +1,1 @@
+"""Begin, check and read audits of a job."""
