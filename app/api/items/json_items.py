@@ -7,10 +7,13 @@ from typing import BinaryIO
 from app.api.items.parsed_items import BYTE_ORDER_MARK, ParsedItem, bad_body, lines_of, too_long
 
 _READ_BYTES = 256 * 1024
+_MOST_LEVELS = 1000  # the parser refuses fewer, so no valid item has as many
 _SPACE = b" \t\r\n"
 _NOT_SPACE = re.compile(rb"[^ \t\r\n]")
-# Matches up to the next bracket outside a string. Possessive quantifiers prevent backtracking on hostile text.
-_BRACKET = re.compile(rb'(?:[^"\[\]{}]++|"(?:[^"\\]++|\\.)*+")*+([\[\]{}])', re.DOTALL)
+# Matches up to the next bracket outside a string; pairs of brackets without inner brackets are skipped on the way,
+# so that a million empty lists cost a few matches. Possessive quantifiers prevent backtracking on hostile text.
+_TEXT = rb'(?:[^"\[\]{}]++|"(?:[^"\\]++|\\.)*+")'
+_BRACKET = re.compile(rb"(?:%b|\[%b*+\]|\{%b*+\})*+([\[\]{}])" % (_TEXT, _TEXT, _TEXT), re.DOTALL)
 
 
 def line_items(file: BinaryIO, most: int) -> Iterator[ParsedItem]:
@@ -86,13 +89,15 @@ class _Text:
         """Consume and return the next object."""
         if (sign := self.peek()) != b"{":
             raise bad_body(*_not_an_item(sign, self.position))
-        depth, seen = 0, 0  # seen: bytes since the item's beginning
-        while depth or not seen:
+        depth, seen = 1, 1  # seen: bytes since the item's beginning
+        while depth:
             bracket = _BRACKET.match(self.window, self.at + seen)
             if bracket is None:
                 self._grow()
                 continue
             depth += 1 if bracket.group(1) in b"{[" else -1
+            if depth > _MOST_LEVELS:
+                raise bad_body(f"Must have at most {_MOST_LEVELS:,} nested levels", f"#/{self.position}")
             seen = bracket.end() - self.at
         if seen > self.most:
             raise too_long(self.position, self.most)
