@@ -46,7 +46,7 @@ _DESCRIPTION = """\
 item's answer is good enough to stop, so that a budget buys as many trustworthy labels as possible.
 
 Try it from top to bottom: **create a job**, **add items**, **get the next items for a worker**, **send an answer**,
-**list the results**. Every example runs as it is: on this page, `the-job-you-created-last` is replaced by the id of the
+**read the labels**. Every example runs as it is: on this page, `the-job-you-created-last` is replaced by the id of the
 job that you created last. Every error is an [RFC 9457](https://www.rfc-editor.org/rfc/rfc9457) problem with a stable
 `code`, a sentence in `detail`, and the wrong fields in `errors`.
 """

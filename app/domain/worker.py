@@ -8,6 +8,8 @@ from typing import Any
 
 
 class WorkerStatus(StrEnum):
+    """Whether a worker gets work."""
+
     ACTIVE = "active"
     LOW_INFORMATION = "low-information"
     BLOCKED = "blocked"

@@ -71,6 +71,8 @@ def finish(document: Node) -> Node:
     document["components"]["responses"] = {}
     for operation in operations(document):
         _add_examples(operation)
+        _simplify(operation)
+        _describe_success(operation, schemas)
         _share_problems(operation, document["components"]["responses"])
     for node in _nodes(document):
         _tidy(node)
@@ -116,6 +118,40 @@ def _add_examples(operation: Node) -> None:
             response["content"]["application/json"]["example"] = found["response"]
 
 
+def _simplify(operation: Node) -> None:
+    """Remove generated titles, and null as a type of parameters: a request can leave them out, but not send null."""
+    for parameter in operation.get("parameters", []):
+        schema = parameter["schema"]
+        members = [one for one in schema.get("anyOf", []) if one != {"type": "null"}]
+        if len(members) == 1:
+            del schema["anyOf"]
+            parameter["schema"] = members[0] | schema
+    answers = operation["responses"].values()
+    for part in (*operation.get("parameters", []), *_contents(operation.get("requestBody", {}), *answers)):
+        part.get("schema", {}).pop("title", None)
+
+
+def _describe_success(operation: Node, schemas: Node) -> None:
+    """Say what a successful response is: FastAPI writes "Successful Response" everywhere."""
+    for status, response in operation["responses"].items():
+        if not status.startswith("2") or response["description"] != "Successful Response":
+            continue
+        named = [node["$ref"].rpartition("/")[2] for one in _contents(response) for node in _alternatives(one)]
+        said = [schemas[name]["description"].partition("\n\n")[0].replace("\n", " ") for name in dict.fromkeys(named)]
+        response["description"] = " · ".join(said) or "Done; the response is empty."
+
+
+def _contents(*parts: Node) -> Iterator[Node]:
+    for part in parts:
+        yield from part.get("content", {}).values()
+
+
+def _alternatives(content: Node) -> list[Node]:
+    """Return the references of a content's schema, which is one schema or a choice of several."""
+    schema = content.get("schema", {})
+    return [one for one in (schema, *schema.get("anyOf", []), *schema.get("oneOf", [])) if "$ref" in one]
+
+
 def _share_problems(operation: Node, shared: Node) -> None:
     """Refer to one shared response per status; each operation keeps only its own description, which lists the codes."""
     for status, response in operation["responses"].items():
@@ -157,7 +193,7 @@ def _tidy(node: Node) -> None:
             continue
         field.pop("title", None)
         if name == "kind" and "const" in field:
-            field.setdefault("description", "The kind")
+            field.setdefault("description", f"Always `{field['const']}`")
         default = field.get("default")
         if isinstance(default, dict | list):
             said = json.dumps(field.pop("default"))

@@ -73,7 +73,7 @@ class NextOut(BaseModel):
             "there will be no more work for this caller"
         ),
     ]
-    reason: Annotated[ReasonOut, Field(description="Why")]
+    reason: Annotated[ReasonOut, Field(description="Why the status is what it is")]
     retry_after: Annotated[int | None, Field(description="Seconds to wait; null unless `status` is `wait`")]
     assignments: Annotated[list[AssignmentOut], Field(description="Those that the worker already held, then new ones")]
 

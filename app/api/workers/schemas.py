@@ -83,12 +83,12 @@ class GoldOut(BaseModel):
 class BlockedOut(BaseModel):
     """Why a worker is blocked."""
 
-    reason: Annotated[ReasonOut, Field(description="Why")]
+    reason: Annotated[ReasonOut, Field(description="Why the worker was blocked")]
     evidence: Annotated[
         dict[str, Any] | None,
         Field(description="The figures of the test that blocked the worker; null if a requester did"),
     ]
-    since: Annotated[datetime, Field(description="Since when")]
+    since: Annotated[datetime, Field(description="When the worker was blocked")]
     votes: Annotated[BlockedVotes, Field(description="What happened to the votes")]
     pending: Annotated[bool, Field(description="The votes are still being recounted")]
 
@@ -96,12 +96,12 @@ class BlockedOut(BaseModel):
 class LowInformationOut(BaseModel):
     """Why `next` gives the worker no new work for now; every refit decides again."""
 
-    reason: Annotated[ReasonOut, Field(description="Why")]
+    reason: Annotated[ReasonOut, Field(description="Why the worker gets no new work")]
     information_share: Annotated[
         Number,
         Field(description="The information per cost of an answer, at best, relative to the job's average"),
     ]
-    since: Annotated[datetime, Field(description="Since when")]
+    since: Annotated[datetime, Field(description="When a refit first decided so")]
 
 
 class WorkerOut(BaseModel):

@@ -105,6 +105,16 @@ async def test_every_property_and_every_schema_is_described_in_words(openapi):
     assert not [node["description"] for node in nodes(openapi) if ">>>" in str(node.get("description", ""))]
 
 
+async def test_nothing_is_left_as_the_framework_generates_it(openapi):
+    for path, method, operation in operations(openapi):
+        told = [one["description"] for one in operation["responses"].values()]
+        assert "Successful Response" not in told, (path, method)
+        for parameter in operation.get("parameters", []):
+            assert not {"title", "anyOf"} & parameter["schema"].keys(), (path, method, parameter["name"])
+    said = [schema["properties"] for schema in openapi["components"]["schemas"].values() if "properties" in schema]
+    assert not {"Why", "The kind", "Since when"} & {one["description"] for fields in said for one in fields.values()}
+
+
 async def test_nothing_stops_a_client_generator(openapi):
     """As openapi-python-client needs it: no union at the top of a body, no object as a default, no local reference."""
     assert not {"anyOf", "oneOf", "allOf"} & openapi["components"]["schemas"]["JobIn"].keys()

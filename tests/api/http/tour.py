@@ -197,7 +197,7 @@ def shorter(value: Any) -> Any:
         return [shorter(one) for one in value[:MOST_ENTRIES]]
     if isinstance(value, dict):
         return {name: shorter(one) for name, one in value.items()}
-    return value
+    return round(value, 4) if isinstance(value, float) else value
 
 
 def shape(value: Any) -> Any:

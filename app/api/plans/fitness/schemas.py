@@ -70,7 +70,7 @@ class FitnessOut(BaseModel):
     cost: Annotated[AmountOut, Field(description="What one answer of the crowd costs")]
     crowd_pays: Annotated[bool, Field(description="The crowd alone makes a profit, and more than guessing does")]
     best: Annotated[WayName | None, Field(description="The way with the largest profit; null: none makes a profit")]
-    reason: Annotated[ReasonOut, Field(description="Why")]
+    reason: Annotated[ReasonOut, Field(description="Why this way is the best, or why none is")]
     min_value: Annotated[AmountOut, Field(description="What an answer must be worth at least for the crowd to pay")]
     ways: Annotated[list[WayOut], Field(description="All ways that are possible, the simplest first")]
     steps: Annotated[

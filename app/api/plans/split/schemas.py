@@ -142,7 +142,7 @@ class SplitTargetOut(BaseModel):
 class SplitCurvePoint(BaseModel):
     """Expected errors with a budget."""
 
-    budget: Annotated[AmountOut, Field(description="The budget")]
+    budget: Annotated[AmountOut, Field(description="The budget that is split")]
     crowdbudget: Annotated[Number, Field(description="Expected errors by CrowdBudget")]
     uniform: Annotated[Number, Field(description="Expected errors with an equal number of answers")]
     by_value: Annotated[Number, Field(description="Expected errors with a split by the value of answers")]
@@ -155,7 +155,7 @@ class SplitPlan(BaseModel):
     items: Annotated[int, Field(description="How many items")]
     budget: Annotated[AmountOut, Field(description="What may be spent")]
     recommended: Annotated[str, Field(description="The split with the fewest expected errors; if equal, the simplest")]
-    reason: Annotated[ReasonOut, Field(description="Why")]
+    reason: Annotated[ReasonOut, Field(description="Why this split is recommended")]
     crowdbudget: Annotated[
         SplitOut, Field(description="Answers by cost alone: floor(B / (c^2 sum of 1/c)), or one more")
     ]
