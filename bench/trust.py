@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from app.policy.job_policy import JobPolicy
-from app.policy.quality.calibration import calibrate
+from app.policy.quality.calibration import OF_OTHER_CROWDS
 from app.simulation.recorded_crowd import UNKNOWN, RecordedAnswers, read_crowd
 from app.simulation.sequential_replay import ask_until_done, drawn_gold, recorded_job
 
@@ -25,7 +25,6 @@ NAMES = (
 )
 MIN_ANSWERS = 3  # of an item
 TOLERATED = 0.02  # below what was asked
-UNVERIFIED = calibrate(np.empty(0), np.empty(0, dtype=bool))
 
 
 class TrustFigures(NamedTuple):
@@ -55,7 +54,7 @@ def run_once(crowd: RecordedAnswers, asked: float, gold: int, run: int) -> Trust
     others = np.ones(len(crowd.items), dtype=bool) if known is None else known == UNKNOWN
     resolved = others & (job.label != UNKNOWN)
     believed = job.engine.lookahead(job.rows.all(), job.context).now.certainty
-    claimed = (job.engine.calibration or UNVERIFIED).of(believed)
+    claimed = (job.engine.calibration or OF_OTHER_CROWDS).of(believed)
     right = (job.label == crowd.truth)[resolved]
     shown = (right.mean(), claimed[resolved].mean()) if len(right) else (np.nan, np.nan)
     return TrustFigures(*shown, resolved.sum() / others.sum(), job.answers / len(crowd.items))

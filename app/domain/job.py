@@ -7,9 +7,12 @@ from enum import StrEnum
 from typing import Any
 from uuid import UUID
 
+import numpy as np
+
 from app.policy.engine import Engine
 from app.policy.job_policy import JobPolicy
-from app.policy.quality.calibration import Calibration
+from app.policy.quality.calibration import OF_OTHER_CROWDS, Calibration
+from app.policy.worker_models import Auto
 
 
 class JobState(StrEnum):
@@ -88,8 +91,16 @@ class Job:
 
     @property
     def claimed(self) -> float | None:
-        """The mean confidence of the labels that answers made; None without such labels."""
-        return min(max(self.confidence_sum / self.labeled, 0.0), 1.0) if self.labeled else None
+        """How often the labels that answers made are expected to be right; None without such labels.
+
+        By the calibration, which their confidence follows; without one, as in other crowds of the same confidence.
+        """
+        if not self.labeled:
+            return None
+        mean = min(max(self.confidence_sum / self.labeled, 0.0), 1.0)
+        if self.calibration is not None or not isinstance(self.policy.worker_model, Auto):
+            return mean
+        return float(OF_OTHER_CROWDS.of(np.array([mean]))[0])
 
     @property
     def completeness(self) -> float:

@@ -17,12 +17,11 @@ from app.store.driver import fetch
 from app.store.items import COLUMNS, item_from
 
 _POPULATION = "i.job_id = $1 AND i.state = 'resolved' AND (i.gold IS NULL OR i.promoted)"
-# The lines `item,label`, sorted by the bytes of the key, so that anyone can compute the digest from an export.
+# The lines `item,label`, sorted by their bytes, so that anyone can compute the digest from an export.
 _DIGEST = f"""
     SELECT count(*) AS population, encode(sha256(convert_to(coalesce(
-        string_agg(i.key || ',' || ($2::text[])[i.label + 1], E'\\n' ORDER BY i.key COLLATE "C"), ''), 'UTF8')), 'hex')
-        AS digest
-    FROM item i WHERE {_POPULATION}"""
+        string_agg(line, E'\\n' ORDER BY line COLLATE "C"), ''), 'UTF8')), 'hex') AS digest
+    FROM (SELECT i.key || ',' || ($2::text[])[i.label + 1] AS line FROM item i WHERE {_POPULATION}) AS every"""
 # Keyed by seed and audit, an item's hash is its place in a random order that nobody can predict from its key.
 _DRAW = f"""
     INSERT INTO audit_item (job_id, audit_id, position, item_id, label)

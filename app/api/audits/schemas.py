@@ -28,15 +28,17 @@ class AuditIn(RequestBody):
 
 
 class AccuracyOut(BaseModel):
-    """How often the labels are right, with an interval that holds at every look."""
+    """How often the labels are right, with an interval; that of an audit holds at every look."""
 
-    estimate: Annotated[Share, Field(description="The share of right labels among those checked")]
+    estimate: Annotated[
+        Share, Field(description="The share of right labels: among those checked, or as gold items predict it")
+    ]
     low: Annotated[
         Share,
         Field(description="The lower end. The interval has two ends, so it may lie just below a claim that is proven"),
     ]
     high: Annotated[Share, Field(description="The upper end")]
-    confidence: Annotated[float, Field(description="How sure the interval is, however often one looks")]
+    confidence: Annotated[float, Field(description="How sure the interval is")]
 
 
 class AuditOut(BaseModel):
@@ -123,7 +125,9 @@ class TrustOut(BaseModel):
         Literal["unverified", "measured", "certified"],
         Field(description="`certified`: the latest audit proved its claim, and the labels are still the same"),
     ]
-    claimed: Annotated[Share | None, Field(description="The mean confidence of the labels; null without labels")]
+    claimed: Annotated[
+        Share | None, Field(description="How often the labels are expected to be right; null without labels")
+    ]
     accuracy: Annotated[AccuracyOut | None, Field(description="How often labels are right; null if it is not measured")]
     by: Annotated[Literal["gold", "audit"] | None, Field(description="What it was measured by")]
     checked: Annotated[int, Field(description="How many items it was measured on")]

@@ -4,13 +4,20 @@ from app.api.audits.schemas import AccuracyOut, TrustOut
 from app.domain.job import Job
 from app.policy.quality.audit import AuditState
 
+_GOLD_CONFIDENCE = 0.95  # of the interval that gold gives
+_UNVERIFIED = (
+    "No label was compared with the truth. On 15 public sets, jobs that asked for 0.95 were right with 0.77 to 0.97. "
+    "Add 50 gold items, or begin an audit, to measure how often the labels of this crowd are right."
+)
+
 
 def trust_out(job: Job) -> TrustOut:
-    """Build `trust` from the job row alone: its latest audit, or nothing."""
+    """Build `trust` from the job row alone: its latest audit, its gold, or what is expected of an unknown crowd."""
     audit = job.audit
     if audit is None or not audit["checked"]:
-        message = "No label was compared with the truth. Begin an audit to measure how often labels are right."
-        return TrustOut(state="unverified", claimed=job.claimed, accuracy=None, by=None, checked=0, message=message)
+        return _by_gold(job) or TrustOut(
+            state="unverified", claimed=job.claimed, accuracy=None, by=None, checked=0, message=_UNVERIFIED
+        )
     changed = job.label_changes - audit["label_changes"]
     proven = audit["state"] == AuditState.PROVEN
     return TrustOut(
@@ -20,6 +27,23 @@ def trust_out(job: Job) -> TrustOut:
         by="audit",
         checked=audit["checked"],
         message=f"Audit {audit['id']} {_FOUND[audit['state']].format(**audit)}{_since(changed)}",
+    )
+
+
+def _by_gold(job: Job) -> TrustOut | None:
+    """The accuracy that gold items predict for labels of the present confidence; None without enough of both."""
+    calibration, claimed = job.calibration, job.claimed
+    if calibration is None or claimed is None:
+        return None
+    low, high = calibration.interval(claimed)
+    return TrustOut(
+        state="measured",
+        claimed=claimed,
+        accuracy=AccuracyOut(estimate=claimed, low=low, high=high, confidence=_GOLD_CONFIDENCE),
+        by="gold",
+        checked=calibration.checked,
+        message=f"The crowd's label is right on {calibration.right:,} of {calibration.checked:,} gold items. "
+        f"By these, about {claimed:.2f} of the labels are right. An audit can prove it.",
     )
 
 

@@ -1,6 +1,6 @@
 """Learn from items of known truth how often labels of a given confidence are right."""
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ _CENTRE = 3.0  # logit of a confidence of .953, about where jobs stop: there the
 _LEVEL, _LEVEL_SPREAD = 2.05, 0.85  # of the logit of the accuracy at the centre, over crowds
 _LOG_SLOPE, _LOG_SLOPE_SPREAD = -0.7, 0.45  # of the logarithm of the slope, over crowds
 _FAVOURABLE = 0.75  # the probability that the true accuracy is below the favourable one; items are given up by it
+_LOW, _HIGH = 0.025, 0.975  # of the interval that people see
 MIN_CHECKED = 10  # items of known truth: fewer say next to nothing beyond the prior, which is of other crowds
 _SURE = 1e-9  # no confidence is closer to 0 or 1
 
@@ -35,6 +36,8 @@ class Calibration:
 
     accuracy: tuple[float, ...]  # expected, at each knot
     favourable: tuple[float, ...]  # at each knot: the accuracy is below this with probability .75
+    low: tuple[float, ...]  # the 95 % interval at each knot
+    high: tuple[float, ...]
     checked: int
     right: int
 
@@ -42,11 +45,17 @@ class Calibration:
         """The expected accuracy of labels of this confidence, of the same shape."""
         return np.asarray(np.interp(_logit(confidence), _KNOTS, self.accuracy))
 
+    def interval(self, accuracy: float) -> tuple[float, float]:
+        """The 95 % interval of the accuracy of labels whose expected accuracy is this."""
+        at = np.interp(accuracy, self.accuracy, _KNOTS)
+        low, high = (float(np.interp(at, _KNOTS, each)) for each in (self.low, self.high))
+        return low, high
+
     def confidence_for(self, accuracy: float, *, favourable: bool = False) -> float:
         """The lowest confidence whose labels are right this often; 1 if no confidence is enough.
 
         >>> calibration = calibrate(np.full(50, 0.99), np.arange(50) >= 10)
-        >>> round(calibration.confidence_for(0.8), 2), calibration.confidence_for(0.99)
+        >>> round(calibration.confidence_for(0.8), 2), calibration.confidence_for(0.99999)
         (0.98, 1.0)
         """
         at_knots: Array = np.array(self.favourable if favourable else self.accuracy)
@@ -56,17 +65,13 @@ class Calibration:
 
     def as_json(self) -> dict[str, Any]:
         """The calibration as it is stored."""
-        return {
-            "accuracy": list(self.accuracy),
-            "favourable": list(self.favourable),
-            "checked": self.checked,
-            "right": self.right,
-        }
+        return asdict(self)
 
     @classmethod
     def from_json(cls, stored: dict[str, Any]) -> "Calibration":
         """The calibration that was stored."""
-        return cls(tuple(stored["accuracy"]), tuple(stored["favourable"]), stored["checked"], stored["right"])
+        maps = {name: tuple(stored[name]) for name in ("accuracy", "favourable", "low", "high")}
+        return cls(checked=stored["checked"], right=stored["right"], **maps)
 
 
 def calibrate(confidence: Array, right: Mask) -> Calibration:
@@ -88,10 +93,12 @@ def calibrate(confidence: Array, right: Mask) -> Calibration:
     weight = special.softmax(log_posterior)
     maps = special.expit(_LEVELS[:, None] + _SLOPES[:, None] * (_KNOTS - _CENTRE))  # (pairs, knots)
     expected = weight @ maps
-    favourable = np.array([_quantile(column, weight) for column in maps.T])
+    low, favourable, high = (np.array(each) for each in zip(*(_quantiles(at, weight) for at in maps.T), strict=True))
     return Calibration(
         accuracy=tuple(expected.tolist()),
         favourable=tuple(np.maximum(expected, favourable).tolist()),
+        low=tuple(low.tolist()),
+        high=tuple(high.tolist()),
         checked=len(confidence),
         right=int(np.count_nonzero(right)),
     )
@@ -101,7 +108,11 @@ def _logit(confidence: Array) -> Array:
     return np.asarray(special.logit(np.clip(confidence, _SURE, 1 - _SURE)))
 
 
-def _quantile(values: Array, weight: Array) -> float:
+def _quantiles(values: Array, weight: Array) -> Array:
+    """The lower end of the interval, the favourable value, and the upper end."""
     order = np.argsort(values)
-    place = np.searchsorted(np.cumsum(weight[order]), _FAVOURABLE)
-    return float(values[order[min(int(place), len(order) - 1)]])
+    places = np.searchsorted(np.cumsum(weight[order]), (_LOW, _FAVOURABLE, _HIGH))
+    return np.asarray(values[order[np.minimum(places, len(order) - 1)]])
+
+
+OF_OTHER_CROWDS = calibrate(np.empty(0), np.empty(0, dtype=bool))  # what is expected of a crowd without known truth
