@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, StrictBool
 
 from app.api.http.common_schemas import AmountIn, AmountOut, Number, ReasonOut, RequestBody, Share
 from app.api.http.pagination import NextCursor
@@ -29,7 +29,7 @@ class WorkerIn(RequestBody):
         Field(description="One of the tiers of the job's worker model `tiers`; the default is the first tier"),
     ] = None
     trusted: Annotated[
-        bool | None, Field(description="The worker's answers in audits are truth; the default is false")
+        StrictBool | None, Field(description="The worker's answers in audits are truth; the default is false")
     ] = None
 
 

@@ -233,6 +233,7 @@ async def open_ledger(
     assignments += await assignments_by_pair(connection, job.job_id, pairs) if pairs else []
     answers = await _answers(connection, job, list(ids.values()), pairs, assignments)
     workers = {worker for _, worker in pairs} | {answer.worker for answer in answers if answer.worker is not None}
+    audited = [assignment for assignment in assignments if assignment.audit_id is not None]
     return Ledger(
         job=job,
         now=now,
@@ -240,7 +241,7 @@ async def open_ledger(
         assignments={assignment.assignment_id: assignment for assignment in assignments},
         answers={_key_of(answer): answer for answer in answers},
         workers=await load_workers(connection, job.job_id, workers),
-        audits=await open_audits(connection, job, assignments),
+        audits=await open_audits(connection, job, audited) if audited else AuditLedger(),
     )
 
 

@@ -53,7 +53,9 @@ async def record_answers(
     else:
         outcomes = iter(await asyncio.to_thread(_record_all, ledger, submissions))
     scores = await write_back(connection, ledger)
-    job = await write_checks(connection, ledger.balanced(), ledger.audits, now)
+    job = ledger.balanced()
+    if ledger.audits.new:
+        job = await write_checks(connection, job, ledger.audits, now)
     if scores and job.policy.spammers is not None:
         job = await block_guessers(connection, job, scores, now)
     by_request = {request: [next(outcomes) for _ in sent[request]] for request in order}
@@ -282,7 +284,8 @@ def _enter(ledger: Ledger, vote: Vote, item: Item, answer: Answer) -> None:
     """Put the answer into the ledger, with the counters of job and worker."""
     before, after = vote.item.decision, item.decision
     ledger.progress += after.progress - before.progress
-    ledger.labels = ledger.labels.after(before, after)
+    if before.label is not None or after.label is not None:
+        ledger.labels = ledger.labels.after(before, after)
     ledger.add(answer)
     _tally(ledger, vote, item)
     ledger.items[item.item_id] = item

@@ -53,6 +53,7 @@ LENIENT = {
     "POST /v1/plans/forecast",
     "POST /v1/jobs/{job}/items",
     "POST /v1/jobs/{job}/next",
+    "POST /v1/jobs/{job}/audits",
     "POST /v1/jobs/{job}/assignments/{assignment}/extend",
     "POST /v1/jobs/{job}/workers/{worker}/block",
     "POST /v1/plans/requirement",
@@ -89,6 +90,7 @@ SPRAWLING = [
 ]
 LABELS = ["cat", "dog", "="]
 KEYS = [f"i{number}" for number in range(1, 25)]
+AUDITED = KEYS[-8:]  # their labels are known from the start of a world
 WORKERS = ["w1", "w2", "w3"]
 FORMS = ["application/json", "application/x-ndjson", "text/csv", "application/vnd.apache.parquet", "*/*", "image/png"]
 # Of these fields of a plan most values are out of reach, or contradict the other fields: they mostly stay out.
@@ -163,12 +165,20 @@ class World:
         self.spoken: set[str | None] = set()  # content types, sent and received, of what succeeded
         self.renew()
 
-    def renew(self) -> None:
+    def renew(self, *, audit_runs: bool = True) -> None:
+        """Begin a new job. Its first audit has proved its claim; the second one runs."""
         policy = {"labels": LABELS, "min_labels": 2, "worker_model": {"kind": "tiers"}}
+        policy |= {"requirement": {"kind": "count", "labels": 2}}
         self.job = self._post("/v1/jobs", policy | {"budget": None})["id"]
         path = f"/v1/jobs/{self.job}"
         self._post(f"{path}/items", [{"key": key, "payload": {"n": key}, "features": [1, 2]} for key in KEYS])
         self._post(f"{path}/workers", [{"worker": worker, "price": "0.5"} for worker in WORKERS])
+        answers = [{"item": key, "worker": worker, "label": "cat"} for key in AUDITED for worker in ("w2", "w3")]
+        self._post(f"{path}/answers", {"answers": answers})
+        self._post(f"{path}/audits", {"min_accuracy": 0.5})
+        self._post(f"{path}/audits/1/answers", [{"item": key, "label": "cat"} for key in AUDITED])
+        if audit_runs:
+            self._post(f"{path}/audits", {"min_accuracy": 0.5})
         held = self._post(f"{path}/next", {"worker": "w1", "count": 6})["assignments"]
         for lease in held[:2]:
             self._post(f"{path}/answers", {"assignment": lease["id"], "label": "cat"})
@@ -176,6 +186,7 @@ class World:
         watched = self._post(f"{path}/refit", None)["id"]
         self.known = {
             "operation": [watched],
+            "audit": ["2" if audit_runs else "1"],
             "job": [self.job],
             "item": KEYS,
             "worker": WORKERS,
@@ -201,8 +212,10 @@ class World:
 
     def prepare(self, case: schemathesis.Case) -> None:
         """Create what the case may end, again for each case."""
-        if case.method == "DELETE":
-            self.renew()
+        begins_audit = case.path.endswith("/audits") and case.method == "POST"
+        if case.method == "DELETE" or begins_audit or case.path.endswith("{audit}/answers"):
+            self.renew(audit_runs=not begins_audit)
+            self.known["item"] = AUDITED
         if "assignment" in case.path_parameters:
             if not (held := self._assignment()):  # all is out
                 self.renew()
@@ -263,12 +276,12 @@ class World:
         return document["paths"][self.operation.path][self.operation.method]
 
     def assert_worth_the_time(self) -> None:
-        """More requests succeed than miss what they name, and each form of a body, sent or received, succeeds."""
+        """As many requests succeed as miss what they name, and each form of a body, sent or received, succeeds."""
         definition = self._definition()
         if EXAMPLES >= 30:  # as in CI; with fewer, chance may leave out one of the three forms in which items are sent
             assert set(definition.get("requestBody", {}).get("content", ())) <= self.spoken, self.met
         assert not self.unheard(), self.met
-        assert sum(times for status, times in self.met.items() if status < 300) > self.met[404], self.met
+        assert sum(times for status, times in self.met.items() if status < 300) >= self.met[404], self.met
 
 
 def _is_printable(value: object) -> bool:

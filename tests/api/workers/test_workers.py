@@ -20,6 +20,7 @@ FRESH = {
     "price": "1",
     "tier": None,
     "registered": True,
+    "trusted": False,
     "blocked": None,
     "low_information": None,
 }

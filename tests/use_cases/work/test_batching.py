@@ -179,7 +179,7 @@ async def test_a_job_that_cannot_be_swept_keeps_no_other_from_it(new_job, databa
     async with database.begin() as connection:  # so that giving the money back breaks a constraint
         await connection.execute(text("UPDATE job SET reserved = 0 WHERE job_id = :job"), {"job": bad.id})
     clock.advance(11)
-    with pytest.raises(ExceptionGroup, match="1 of 2 jobs could not be swept"):
+    with pytest.raises(ExceptionGroup, match=r"1 of \d+ jobs could not be swept"):
         await sweep(database, clock())
     assert (await good.status())["reserved"] == "0"
     async with database.begin() as connection:  # no other test's sweep should stumble over it
