@@ -1,6 +1,7 @@
 """What is shipped: a wheel that works where the source is not, and containers that need no secret in a file."""
 
 import asyncio
+import json
 import os
 import subprocess
 import sys
@@ -77,8 +78,43 @@ def test_compose_has_both_services_with_healthchecks_and_no_secret(project):
     assert all("${POSTGRES_PASSWORD:?" in line for line in secrets)
 
 
-def test_the_image_is_built_in_two_stages_and_does_not_run_as_root(project):
-    steps = (project / "Dockerfile").read_text().splitlines()
-    assert len([step for step in steps if step.startswith("FROM ")]) == 2
-    assert "USER suffice" in steps
-    assert any(step.startswith("HEALTHCHECK") for step in steps)
+def stages_of(dockerfile: Path) -> list[list[tuple[str, str]]]:
+    """The instructions of each stage of a Dockerfile, as (word, rest)."""
+    text = dockerfile.read_text().replace("\\\n", " ")
+    lines = [line.partition(" ") for line in text.splitlines() if line and not line.startswith("#")]
+    stages: list[list[tuple[str, str]]] = []
+    for word, _, rest in lines:
+        if word == "FROM":
+            stages.append([])
+        stages[-1].append((word, rest.strip()))
+    return stages
+
+
+def test_the_image_is_built_from_what_is_here(project):
+    """Two stages; the first copies only files of the project, the second only what the first has built."""
+    build, image = stages_of(project / "Dockerfile")
+    copied = [rest.split()[:-1] for word, rest in build if word == "COPY"]
+    assert [name for names in copied for name in names if not (project / name).exists()] == []
+    assert {"app", "migrations", "requirements.txt"} <= {name for names in copied for name in names}
+    assert [rest.split()[0] for word, rest in image if word == "COPY"] == ["--from=build"]
+
+
+def test_the_image_runs_the_installed_command_and_not_as_root(project, installed):
+    _, image = stages_of(project / "Dockerfile")
+    assert [rest for word, rest in image if word == "USER"][-1] == "suffice"
+    [command] = [json.loads(rest) for word, rest in image if word == "CMD"]
+    said = run_installed(installed, str(installed / "bin" / command[0]), *command[1:], "--help")
+    assert "--port" in said
+
+
+def test_one_port_is_served_checked_and_published(project):
+    _, image = stages_of(project / "Dockerfile")
+    settings = dict(one.split("=", 1) for word, rest in image if word == "ENV" for one in rest.split())
+    port = settings["SUFFICE_PORT"]
+    assert [rest for word, rest in image if word == "EXPOSE"] == [port]
+    [check] = [rest for word, rest in image if word == "HEALTHCHECK"]
+    assert f"http://127.0.0.1:{port}/readyz" in check
+    compose = yaml.safe_load((project / "docker-compose.yml").read_text())
+    [published] = compose["services"]["suffice"]["ports"]
+    assert published.startswith("127.0.0.1:")  # only this machine
+    assert published.rpartition(":")[2] == port

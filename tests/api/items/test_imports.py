@@ -284,7 +284,7 @@ async def test_items_are_judged_by_the_rules_of_their_commit(new_job, database):
     assert (await job.status())["items"]["open"] == 5000
 
 
-async def test_a_job_is_deleted_after_an_import_or_before(new_job, database):
+async def test_a_job_is_deleted_after_an_import_or_before(new_job, app, database):
     job = await new_job()
     async with database.begin() as connection:
         await connection.execute(LOCK, {"job": UUID(job.id)})
@@ -300,7 +300,8 @@ async def test_a_job_is_deleted_after_an_import_or_before(new_job, database):
         deleting = asyncio.create_task(job.http.delete(job.path))
         await wait_for_lock_waits(database)
         sending = asyncio.create_task(send(job, GOOD_LINES))
-        await asyncio.sleep(1)  # enough to get as far as it can
+        lock = app.state.services.import_slots.job_locks._locks[UUID(job.id)]
+        await eventually(lambda: "waiters:1" in repr(lock))  # the import waits behind the deletion
     assert (await deleting).status_code == 204
     assert (await sending).status_code == 404
 

@@ -303,7 +303,7 @@ async def test_one_who_does_not_read_holds_no_connection(large_job, app, address
     ):
         await anext(response.aiter_bytes())
         await eventually(lambda: app.state.services.database.pool.checkedout() == 0)
-        await asyncio.sleep(0.2)
+        await asyncio.sleep(0.2)  # time in which it could take one again
         assert app.state.services.database.pool.checkedout() == 0
 
 

@@ -1,7 +1,7 @@
 """Choice: the best item for the worker who asks, or the best of the available workers."""
 
-import asyncio
 import random
+import time
 from collections import Counter
 
 import numpy as np
@@ -221,23 +221,17 @@ async def test_whoever_is_left_is_found(new_job):
 
 
 async def test_a_large_team_does_not_hold_up_everybody(new_job):
-    """Two hundred workers and thirty labels are valued away from the event loop."""
+    """Two hundred workers and thirty labels are valued away from the event loop.
+
+    Measured by processor time, because on busy cores the clock also counts other processes.
+    """
     labels = [f"l{n}" for n in range(30)]
     job = await new_job(items=60, labels=labels, worker_choice={"kind": "pair"}, **LEARNING | {"refit": None})
-    late = 0.0
-
-    async def tick() -> None:
-        nonlocal late
-        while True:
-            before = asyncio.get_running_loop().time()
-            await asyncio.sleep(0.01)
-            late = max(late, asyncio.get_running_loop().time() - before)
-
-    ticking = asyncio.create_task(tick())
+    loop, everything = time.thread_time(), time.process_time()
     given = await ask(job, workers=[f"w{n}" for n in range(200)], count=5)
-    ticking.cancel()
+    loop, everything = time.thread_time() - loop, time.process_time() - everything
     assert len(given["assignments"]) == 5
-    assert late < 0.5
+    assert everything - loop > everything / 5  # measured: half; nothing if it is done on the loop
 
 
 async def test_a_trial_is_asked_first_and_says_so(new_job):
