@@ -12,6 +12,8 @@
     ├── NotAcceptable           406 not-acceptable
     ├── RequestTimeout          408 request-timeout
     ├── ItemConflict            409 item-conflict
+    ├── ItemHasAnswers          409 item-has-answers
+    ├── ItemAssigned            409 item-assigned
     ├── AnswerConflict          409 answer-conflict
     ├── WorkerBlocked           409 worker-blocked
     ├── ItemClosed              409 item-closed
@@ -139,6 +141,18 @@ class ItemConflict(SufficeError):
     """An item with this key exists with other content."""
 
     status, code = 409, "item-conflict"
+
+
+class ItemHasAnswers(SufficeError):
+    """The item has answers, so it cannot be changed or deleted."""
+
+    status, code = 409, "item-has-answers"
+
+
+class ItemAssigned(SufficeError):
+    """A worker holds the item, so it cannot be changed or deleted now."""
+
+    status, code = 409, "item-assigned"
 
 
 class AnswerConflict(SufficeError):

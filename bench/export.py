@@ -20,8 +20,8 @@ FORMS = {"NDJSON": "application/x-ndjson", "CSV": "text/csv", "Parquet": "applic
 MEGABYTE = 1 << 20
 
 JOB = """
-    INSERT INTO job (job_id, policy, lease_seconds, items, resolved, created_at)
-    VALUES ($1, $2, 600, $3::bigint, $3::bigint / 2, now())
+    INSERT INTO job (job_id, policy, lease_seconds, items, last_item, resolved, created_at)
+    VALUES ($1, $2, 600, $3::bigint, $3::bigint, $3::bigint / 2, now())
 """
 ITEMS = """
     INSERT INTO item (job_id, item_id, key, payload, cost, state, votes, priority, tie_break, max_open_assignments,

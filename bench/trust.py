@@ -2,19 +2,24 @@
 
 A job that asks for a probability runs until nothing is left to ask. Of the resolved items that are not gold it prints
 the share that is right, the accuracy that the job claims, how many items are resolved, and the labels per item.
-Without gold the claim is that of the crowds on which the prior of the calibration was chosen, these sets among them, so
-it shows how far crowds differ and not how well an unknown crowd is predicted. Means of seeds. Of a large set, a random
-part of the items is used.
+Without gold the claim is what other crowds make of that confidence. With `--priors`, every set is judged by what was
+fitted on the other sets; without, by what was fitted on all of them. Means of seeds. Of a large set, a random part of
+the items is used.
 """
 
 import argparse
+import json
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
+from app.policy.core.belief import IntArray
 from app.policy.job_policy import JobPolicy
-from app.policy.quality.calibration import OF_OTHER_CROWDS
+from app.policy.quality import fitting
+from app.policy.quality.calibration import PUBLIC_SETS, Calibration, CalibrationPrior, calibrate
+from app.simulation.memory_job import MemoryJob
 from app.simulation.recorded_crowd import UNKNOWN, RecordedAnswers, read_crowd
 from app.simulation.sequential_replay import ask_until_done, drawn_gold, recorded_job
 
@@ -23,6 +28,7 @@ NAMES = (
     *("rte", "temp", "d_possent", "bluebirds", "adult2", "weather_amt", "sentpop"),
     *("d_product", "web", "trec2011", "music", "nyu_qa", "medrel", "dbpedia_kg"),
 )
+ASKED = (0.9, 0.95)
 MIN_ANSWERS = 3  # of an item
 TOLERATED = 0.02  # below what was asked
 
@@ -43,32 +49,42 @@ def crowd_of(folder: Path, most: int) -> RecordedAnswers:
     return crowd.only(np.isin(np.arange(len(crowd.items)), some)).shuffled(np.random.default_rng(1))
 
 
-def run_once(crowd: RecordedAnswers, asked: float, gold: int, run: int) -> TrustFigures:
+def finished_job(crowd: RecordedAnswers, asked: float, known: IntArray | None, run: int) -> MemoryJob:
+    """A default job that asks for this probability, run until nothing is left to ask; `known` is the truth of gold."""
     requirement = {"kind": "posterior", "min_probability": asked}
     policy = JobPolicy.model_validate({"labels": crowd.labels, "requirement": requirement, "seed": run})
-    known = drawn_gold(crowd, min(gold, len(crowd.items) // 2), run)
     simulated = recorded_job(crowd, policy, run, gold=known)
     for _ in ask_until_done(simulated, crowd, run, "pull", "random"):
         pass
-    job = simulated.job
+    return simulated.job
+
+
+def run_once(crowd: RecordedAnswers, asked: float, gold: int, run: int, expected: Calibration) -> TrustFigures:
+    known = drawn_gold(crowd, min(gold, len(crowd.items) // 2), run)
+    job = finished_job(crowd, asked, known, run)
     others = np.ones(len(crowd.items), dtype=bool) if known is None else known == UNKNOWN
     resolved = others & (job.label != UNKNOWN)
-    believed = job.engine.lookahead(job.rows.all(), job.context).now.certainty
-    claimed = (job.engine.calibration or OF_OTHER_CROWDS).of(believed)
+    confidence = job.engine.lookahead(job.rows.all(), job.context).now.certainty[resolved]
     right = (job.label == crowd.truth)[resolved]
-    shown = (right.mean(), claimed[resolved].mean()) if len(right) else (np.nan, np.nan)
-    return TrustFigures(*shown, resolved.sum() / others.sum(), job.answers / len(crowd.items))
+    if not len(right):
+        return TrustFigures(np.nan, np.nan, 0.0, job.answers / len(crowd.items))
+    calibration = job.engine.calibration
+    # As the service shows it: by the job's own calibration, or by the mean confidence and what is expected of crowds.
+    claimed = expected.of(np.array([confidence.mean()])) if calibration is None else calibration.of(confidence)
+    return TrustFigures(right.mean(), claimed.mean(), resolved.sum() / others.sum(), job.answers / len(crowd.items))
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="*", help=f"of {', '.join(NAMES)}; all unless named")
     parser.add_argument("--sets", type=Path, default=SETS, help="the folder of the public sets")
-    parser.add_argument("--asked", type=float, nargs="*", default=[0.9, 0.95])
+    parser.add_argument("--asked", type=float, nargs="*", default=ASKED)
     parser.add_argument("--gold", type=int, default=50, help="items of known truth; 0 for a job without truth")
     parser.add_argument("--items", type=int, default=300, help="of a set, at most")
     parser.add_argument("--seeds", type=int, default=10)
+    parser.add_argument("--priors", type=Path, help="of each set by the others, from calibration_prior.py --leave-out")
     chosen = parser.parse_args()
+    priors = json.loads(chosen.priors.read_text()) if chosen.priors else {}
     for asked in chosen.asked:
         kept, gaps = [], []
         print(f"asked {asked}, {chosen.gold} gold items, {chosen.seeds} seeds")
@@ -77,7 +93,10 @@ def main() -> None:
                 print(f"the public set {name} is not at {chosen.sets}: nothing to measure")
                 continue
             crowd = crowd_of(chosen.sets / name, chosen.items)
-            runs = [run_once(crowd, asked, chosen.gold, run) for run in range(chosen.seeds)]
+            prior = CalibrationPrior(**priors[name]) if priors else PUBLIC_SETS
+            fitting.calibrate = partial(calibrate, prior=prior)  # what this set shall be calibrated by
+            expected = calibrate(np.empty(0), np.empty(0, dtype=bool), prior)
+            runs = [run_once(crowd, asked, chosen.gold, run, expected) for run in range(chosen.seeds)]
             found = TrustFigures(*np.nanmean(np.array(runs), axis=0))
             kept.append(found.right >= asked - TOLERATED)
             gaps.append(abs(found.claimed - found.right))

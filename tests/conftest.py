@@ -6,6 +6,7 @@ from pathlib import Path
 
 import httpx
 import pytest
+import structlog
 from fastapi import FastAPI
 from hypothesis import settings
 from sqlalchemy.engine import make_url
@@ -24,6 +25,15 @@ from tests.service import on_a_port
 
 for shared in ("calls", "crowd", "invariants", "model", "replay"):  # their assertions explain themselves, too
     pytest.register_assert_rewrite(f"tests.promises.{shared}")
+
+# Without local variables: to print those of a failed export takes seconds, in which its connection stays open.
+structlog.configure(
+    processors=[
+        structlog.contextvars.merge_contextvars,
+        structlog.processors.add_log_level,
+        structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback),
+    ]
+)
 
 settings.register_profile("suffice", max_examples=depth(25, 100))  # of properties that do not name a number
 settings.load_profile("suffice")

@@ -17,4 +17,4 @@ FIRST = (
     "test_job_forecast.py",
 )
 # One process sets up once what the whole file uses.
-TOGETHER = ("test_docs_in_browser.py", "test_packaging.py")
+TOGETHER = ("test_docs_in_browser.py", "test_packaging.py", "test_architecture.py")

@@ -17,6 +17,19 @@ class AnswerRecord(NamedTuple):
     answered_at: datetime
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnswerFilter:
+    """Which answers of a job a list has; None: whichever."""
+
+    worker: str | None = None
+    item_id: int | None = None
+    since: datetime | None = None  # recorded at this time or later
+    until: datetime | None = None  # recorded before this time
+
+
+ALL_ANSWERS = AnswerFilter()
+
+
 class CountedVote(NamedTuple):
     """The fields of a counted answer that a worker model learns from."""
 

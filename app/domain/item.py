@@ -87,9 +87,15 @@ class Item:
     gold: int | None
     promoted: bool
     prior: Sequence[float] | None
+    prior_answered: bool = False  # by its source, so that it no longer counts
     open_assignments: int
     scored: int = 0  # the last answer that was compared with a label
     decision: ItemDecision
+
+    @property
+    def opinion(self) -> Sequence[float] | None:
+        """The prior, if it counts."""
+        return None if self.prior_answered else self.prior
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,8 +107,14 @@ class ItemRow:
     gold: int | None
     promoted: bool
     prior: Sequence[float] | None
+    prior_answered: bool
     open_assignments: int
     decision: ItemDecision
+
+    @property
+    def opinion(self) -> Sequence[float] | None:
+        """The prior, if it counts."""
+        return None if self.prior_answered else self.prior
 
 
 class HasDecision(Protocol):

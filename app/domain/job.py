@@ -9,6 +9,7 @@ from uuid import UUID
 
 import numpy as np
 
+from app.domain.prior_source import AS_A_NEW_WORKER, PriorSource
 from app.policy.engine import Engine
 from app.policy.job_policy import JobPolicy
 from app.policy.quality.calibration import OF_OTHER_CROWDS, Calibration
@@ -20,6 +21,7 @@ class JobState(StrEnum):
 
     RUNNING = "running"
     PAUSED = "paused"
+    EXHAUSTED = "exhausted"
     DONE = "done"
 
 
@@ -27,8 +29,8 @@ class JobState(StrEnum):
 class Job:
     """A job's configuration, its money and its counters: one row, which every writer of the job locks.
 
-    The engine belongs to the policy, the budget, the costs, the stage and the calibration: change those with
-    `reconfigured`.
+    The engine belongs to the policy, the budget, the costs, the stage, the calibration and the source of the priors:
+    change those with `reconfigured`.
     """
 
     job_id: UUID
@@ -41,6 +43,7 @@ class Job:
     spent: Decimal = Decimal(0)
     reserved: Decimal = Decimal(0)
     items: int = 0
+    last_item: int = 0  # the highest number of an item, ever: numbers of deleted items are not used again
     resolved: int = 0
     given_up: int = 0
     assignments: int = 0
@@ -51,6 +54,7 @@ class Job:
     stage: int = 0
     stage_choice: dict[str, Any] | None = None
     calibration: Calibration | None = None  # None: too few items of known truth have answers
+    source: PriorSource = AS_A_NEW_WORKER  # of the items' priors
     refit_at: int | None = None
     operations: int = 0
     gold_items: int = 0
@@ -64,14 +68,26 @@ class Job:
     confidence_sum: float = 0.0  # over these labels
     audits: int = 0
     audit: dict[str, Any] | None = None  # what the latest audit shows
+    out_of_money: bool = False  # the money buys no further answer and none is out; not stored, see `with_end_of_money`
     created_at: datetime
     engine: Engine = field(repr=False, compare=False)
 
     def reconfigured(self, **changes: Any) -> "Job":  # noqa: ANN401  any field of a job
         """Return the job with these fields changed, and with the engine for them."""
         changed = replace(self, **changes)
-        engine = engine_of(changed.policy, changed.budget, changed.inverse_costs, changed.stage, changed.calibration)
+        engine = engine_of(
+            changed.policy,
+            changed.budget,
+            changed.inverse_costs,
+            changed.stage,
+            changed.calibration,
+            changed.source.skill,
+        )
         return replace(changed, engine=engine)
+
+    def speaks_for_priors(self, worker: str | None) -> bool:
+        """Whether an answer of this worker replaces the prior of its item: that of the source, or of who repeats it."""
+        return worker is not None and (worker == self.policy.prior_source or worker in self.source.echoes)
 
     @property
     def remaining(self) -> Decimal | None:
@@ -84,10 +100,23 @@ class Job:
         return self.items - self.resolved - self.given_up
 
     @property
+    def is_done(self) -> bool:
+        """Whether the job has items, and none is open."""
+        return self.items > 0 and not self.open
+
+    @property
     def state(self) -> JobState:
-        if self.items and not self.open:
+        if self.is_done:
             return JobState.DONE
-        return JobState.PAUSED if self.paused else JobState.RUNNING
+        if self.paused:
+            return JobState.PAUSED
+        return JobState.EXHAUSTED if self.out_of_money else JobState.RUNNING
+
+    @property
+    def refit_may_reopen(self) -> bool:
+        """Whether a refit may open closed items again: by the policy, or by what items of known truth show."""
+        schedule = self.policy.refit
+        return schedule is not None and (schedule.reopen or self.calibration is not None or self.gold_items > 0)
 
     @property
     def claimed(self) -> float | None:
@@ -114,6 +143,7 @@ def engine_of(
     inverse_costs: float = 0.0,
     stage: int = 0,
     calibration: Calibration | None = None,
+    source: tuple[float, ...] | None = None,
 ) -> Engine:
     """Create the engine of a job with this configuration."""
-    return Engine(policy, None if budget is None else float(budget), inverse_costs, stage, calibration)
+    return Engine(policy, None if budget is None else float(budget), inverse_costs, stage, calibration, source)

@@ -28,6 +28,8 @@ class Worker:
     carried: Sequence[float] | None = None  # the skill that was copied from another job
     low_information: Mapping[str, Any] | None = None  # why the last refit gives the worker no new work, and since when
     trusted: bool = False  # answers in audits are truth
+    stated_accuracy: float | None = None  # as a requester knows it beforehand ...
+    stated_weight: float | None = None  # ... and how many checked answers that is worth
 
     @property
     def gets_work(self) -> bool:
@@ -45,7 +47,10 @@ class Registration:
     worker: str
     price: Decimal | None = None
     tier: str | None = None
-    skill: Sequence[float] | None = None  # the skill of the tier
+    skill: Sequence[float] | None = None  # the skill of the tier, or after a statement about the accuracy
+    accuracy: float | None = None  # by that skill
+    stated_accuracy: float | None = None
+    stated_weight: float | None = None
     trusted: bool | None = None
 
 
@@ -80,6 +85,8 @@ class WorkerRecord:
     recount: bool
     copying_probability: float | None
     trusted: bool
+    stated_accuracy: float | None
+    stated_weight: float | None
 
 
 @dataclass(frozen=True, slots=True)

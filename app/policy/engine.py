@@ -22,6 +22,7 @@ from app.policy.worker_models import WorkerModel
 
 GOLD = "gold"  # the reason code of an item whose label the requester gave
 _DOUBT = 0.5  # divided by sqrt(answers): one standard error of an accuracy near 1/2
+_SAME_BELIEF = 0.01  # of a probability: below it, items without answers are not judged again
 _MOST_REMEMBERED = 1000  # different kinds of items
 
 
@@ -101,6 +102,7 @@ class Engine:
     inverse_costs: float = 1.0
     stage: int = 0  # of the worker model: which of several it acts as
     calibration: Calibration | None = None  # None: confidence is what the model believes
+    source: tuple[float, ...] | None = None  # the skill by which priors are believed: None: a newcomer's, (): never
     model: WorkerModel = field(init=False, repr=False, compare=False)  # the worker model in force
     uses: Uses = field(init=False, repr=False, compare=False)  # what decisions depend on beside votes
     by_votes_alone: bool = field(init=False, repr=False, compare=False)  # equal votes get equal decisions
@@ -122,7 +124,7 @@ class Engine:
             requirement = requirement.calibrated(self.calibration)
         model = policy.worker_model.stages(len(policy.labels)).model(self.stage)
         knows_workers = model.newcomer(len(policy.labels)).size > 0
-        picks = policy.worker_choice.compares_offers
+        picks = policy.worker_choice.compares_items
         computed = {
             "model": model,
             "uses": policy.uses,
@@ -141,7 +143,7 @@ class Engine:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle only the configuration; another process computes the rest again."""
-        return Engine, (self.policy, self.budget, self.inverse_costs, self.stage, self.calibration)
+        return Engine, (self.policy, self.budget, self.inverse_costs, self.stage, self.calibration, self.source)
 
     def initial(self, context: ItemContext) -> State:
         """The state of each item of `context` before any answer."""
@@ -150,6 +152,22 @@ class Engine:
     def newcomer(self) -> Array:
         """The skill of a worker who has not answered yet, shape (parameters,)."""
         return self.model.newcomer(len(self.policy.labels))
+
+    def believed(self, shares: Array) -> Array:
+        """What priors of items say, (items, classes), as far as their source is believed; rows of NaN say nothing."""
+        if self.source == ():
+            return np.full_like(shares, np.nan)
+        return self.model.believed(shares, self.newcomer() if self.source is None else np.array(self.source))
+
+    def believes_as(self, other: "Engine") -> bool:
+        """Whether both believe every prior nearly alike, so that items without answers can stay as they are.
+
+        It is enough to compare certain opinions: the others lie between them.
+        """
+        certain = np.eye(len(self.policy.labels))
+        if self.source == () or other.source == ():
+            return self.source == other.source
+        return bool((np.abs(self.believed(certain) - other.believed(certain)) < _SAME_BELIEF).all())
 
     def learn(
         self, state: State, context: ItemContext, skill: Array, label: npt.NDArray[np.intp]

@@ -8,7 +8,7 @@ from pydantic_core import InitErrorDetails, PydanticCustomError
 from app.policy.aggregation import AnyAggregation, ByModel
 from app.policy.allocation import AnyAllocation, Information
 from app.policy.core.policy import Uses, without_doctests
-from app.policy.core.text import Label
+from app.policy.core.text import Key, Label
 from app.policy.quality.gold import AutoGold, Gold
 from app.policy.quality.refit_schedule import Refit
 from app.policy.quality.spammers import Spammers
@@ -21,7 +21,8 @@ _DEEPEST = 4
 _MOST_MEMBERS = 16
 
 
-def _all_different(labels: tuple[str, ...]) -> tuple[str, ...]:
+def all_different(labels: tuple[str, ...]) -> tuple[str, ...]:
+    """Refuse labels of which two are the same."""
     seen: set[str] = set()
     for label in labels:
         if label in seen:
@@ -53,7 +54,7 @@ class JobPolicy(BaseModel):
             description="The labels that workers choose from",
             json_schema_extra={"uniqueItems": True},
         ),
-        AfterValidator(_all_different),
+        AfterValidator(all_different),
     ]
     requirement: Annotated[AnyRequirement, Field(description="When an item's label is good enough")] = Posterior()
     allocation: Annotated[AnyAllocation, Field(description="Which item to ask about next")] = Information()
@@ -89,6 +90,13 @@ class JobPolicy(BaseModel):
     auto_gold: Annotated[
         AutoGold | None, Field(description="Use items that the crowd is very sure of as gold; null: no")
     ] = None
+    prior_source: Annotated[
+        Key,
+        Field(
+            description="The name of the worker whose opinion the items' `prior` is: its skill is learned like any "
+            "worker's, and once this worker answers an item, the item's prior no longer counts"
+        ),
+    ] = "prior"
     seed: Annotated[
         int, Field(ge=0, lt=2**63, description="Fixes all random choices, e.g. between items of equal priority")
     ] = 0

@@ -7,8 +7,11 @@ import numpy as np
 from app.policy.core.ballots import Ballots
 from app.policy.core.belief import NOBODY, Array, IntArray, ItemContext, Mask, State, sole_leader
 from app.policy.core.decision import Verdict
+from app.policy.core.opinions import Opinions
 from app.policy.engine import Engine
+from app.policy.quality.fitting import Fit
 from app.policy.worker_choice import UpperConfidence
+from app.policy.worker_models.base import credit
 from app.policy.worker_models.inference.answer_replay import replayed
 from app.simulation.parallel_runs import NEVER, ParallelRuns
 
@@ -45,8 +48,17 @@ class MemoryJob(ParallelRuns):
         *,
         skill: Array | None = None,
         price: Array | None = None,
+        stated: Array | None = None,
+        source: int | None = None,
     ) -> None:
-        super().__init__(engine, context, workers, skill=skill, price=price)
+        """`source` is the worker whose opinion `context.prior` is; None: priors are facts."""
+        self._opinions = None if source is None or context.prior is None else Opinions.of(context.prior, source)
+        self._given_opinions = self._opinions  # those whose item is answered by their source since, too
+        self._echoes: Mask = np.zeros(workers, dtype=bool)  # (workers,) who repeats them
+        if self._opinions is not None and source is not None:
+            engine = replace(engine, source=_source_skill(engine, source, skill, stated))
+            context = replace(context, prior=engine.believed(self._opinions.shares))
+        super().__init__(engine, context, workers, skill=skill, price=price, stated=stated)
         self.number = np.arange(1, workers + 1)  # (workers,) the number of each worker in random draws
         self.scored_answers = np.zeros(workers)  # (workers,) votes that were compared with a final label or with gold
         self.agreed_answers = np.zeros(workers)  # (workers,) those of them that agree with it
@@ -89,6 +101,9 @@ class MemoryJob(ParallelRuns):
         A closed item learns from an answer, and its decision stays.
         """
         self._refuse_repeated_answers(item, worker)
+        if self._opinions is not None:
+            own = (worker == self._opinions.source[item]) | self._echoes[worker]
+            self._withdraw_opinions(item[self._opinions.given[item] & own])
         was_open, votes_before = self.open[item], self.rows.votes[item].sum(axis=1)
         self.learn(item, worker, label, teaches=teaches)
         self.spent += float((self.context.cost[item] * self.price[worker]).sum())
@@ -101,9 +116,29 @@ class MemoryJob(ParallelRuns):
         for i in judged[self.label[judged] != NOBODY].tolist():
             self._score_votes(i)
 
+    def refit(
+        self, run: int | IntArray, ballots: Ballots, *, gold: IntArray | None = None, never_reopens: Mask | None = None
+    ) -> None:
+        """As in every run; the priors of items are opinions of their source, which the fit judges like a worker."""
+        if self._opinions is None or self.engine.source == ():
+            super().refit(run, ballots, gold=gold, never_reopens=never_reopens)
+            return
+        before = self.engine
+        super().refit(run, ballots.with_opinions(self._given_opinions), gold=gold, never_reopens=never_reopens)
+        if not self.engine.believes_as(before):
+            untouched = np.flatnonzero(self._opinions.given & ~self.rows.votes.any(axis=1))
+            state = self.engine.initial(self.context.rows(untouched))
+            self.restate(untouched, state, may_reopen=np.ones(len(untouched), dtype=bool))
+
     def drop(self, worker: int) -> IntArray:
-        """Remove a worker's votes from all ballots; returns their items, which the caller has to recount."""
+        """Remove a worker's votes from all ballots; returns their items, which the caller has to recount.
+
+        If the worker is the source of priors, they no longer count either.
+        """
         items = self.answered[worker]
+        if self._opinions is not None and (self._opinions.source == worker).any():
+            items = np.union1d(items, np.flatnonzero(self._opinions.given)).tolist()
+            self._believe_by(())
         for i in items:
             self.ballots[i] = [ballot for ballot in self.ballots[i] if ballot.worker != worker]
         return np.array(items, dtype=np.int64)
@@ -113,6 +148,14 @@ class MemoryJob(ParallelRuns):
 
         Items that `keep_closed` names, shape (items of the job,), stay closed.
         """
+        state = self._replayed(item)
+        counts = self._whose_votes_count()
+        for i in item.tolist():
+            self.ballots[i] = [replace(ballot, counted=bool(counts[ballot.worker])) for ballot in self.ballots[i]]
+        self.restate(item, state, may_reopen=~keep_closed[item])
+
+    def _replayed(self, item: IntArray) -> State:
+        """What the answers on these items say by the current skills."""
         votes = [(row, ballot) for row, i in enumerate(item.tolist()) for ballot in self.ballots[i]]
         ballots = Ballots.of(
             [row for row, _ in votes],
@@ -122,11 +165,7 @@ class MemoryJob(ParallelRuns):
             workers=self.workers,
             classes=self._classes,
         )
-        state = replayed(self.engine.model, ballots, self.context.rows(item), self.skill)
-        counts = self._whose_votes_count()
-        for i in item.tolist():
-            self.ballots[i] = [replace(ballot, counted=bool(counts[ballot.worker])) for ballot in self.ballots[i]]
-        self.restate(item, state, may_reopen=~keep_closed[item])
+        return replayed(self.engine.model, ballots, self.context.rows(item), self.skill)
 
     def restate(self, item: IntArray, state: State, *, may_reopen: Mask) -> None:
         """Replace what is kept of these items, judge them again, and score the votes on those that are resolved now."""
@@ -197,6 +236,32 @@ class MemoryJob(ParallelRuns):
         record = self.agreed_answers[workers], self.scored_answers[workers], self.number[workers]
         return int(workers[choice.choose(*record, seed, turn)])
 
+    def _believe(self, found: Fit) -> None:
+        """Take over the source's skill, unless it is next to the one that decides so far."""
+        if self._given_opinions is None or found.echoes is None or self.engine.source == ():
+            return
+        self._echoes = found.echoes
+        skill = tuple(found.refitted.skill[self._given_opinions.source[0]].tolist())
+        moved = replace(self.engine, source=skill)
+        if len(skill) != len(self.engine.source or skill) or not moved.believes_as(self.engine):
+            self._believe_by(skill)
+
+    def _believe_by(self, skill: tuple[float, ...]) -> None:
+        self.engines = [replace(engine, source=skill) for engine in self.engines]
+        if self._opinions is not None:
+            self._replace_priors(self._opinions)
+
+    def _withdraw_opinions(self, item: IntArray) -> None:
+        """Take the opinions about these items back: their source answers them now."""
+        if not len(item) or self._opinions is None:
+            return
+        self._opinions = self._opinions.without(item)
+        self._replace_priors(self._opinions)
+        self.rows.put(item, self._replayed(item))
+
+    def _replace_priors(self, opinions: Opinions) -> None:
+        self.context = self.rows.context = replace(self.context, prior=self.engine.believed(opinions.shares))
+
     def _refuse_repeated_answers(self, item: IntArray, worker: IntArray) -> None:
         if len(np.unique(item)) < len(item):
             raise ValueError("two answers on one item were taken together: pass them one after the other")
@@ -238,3 +303,13 @@ class MemoryJob(ParallelRuns):
         model = self.policy.worker_model
         if model.scores_finished_items:
             self.skill[worker] = model.score(self.skill[worker], agreed)
+
+
+def _source_skill(engine: Engine, source: int, skill: Array | None, stated: Array | None) -> tuple[float, ...] | None:
+    """The skill of the source at the start; None: a newcomer's."""
+    if skill is not None:
+        return tuple(skill[source].tolist())
+    if stated is None or np.isnan(stated[source, 0]):
+        return None
+    known = credit(engine.model, engine.newcomer()[None], stated[[source]], len(engine.policy.labels))
+    return tuple(known[0].tolist())

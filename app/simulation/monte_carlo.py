@@ -70,6 +70,7 @@ class MonteCarloSimulation(ParallelRuns):
         *,
         weight: float = 1.0,
         snapshot: JobSnapshot | None = None,
+        reach: IntArray | None = None,
     ) -> None:
         runs, items = worlds.truth.shape
         each, workers = np.tile(np.arange(items), runs), worlds.ability.shape[1]
@@ -85,7 +86,7 @@ class MonteCarloSimulation(ParallelRuns):
         self.worlds, self.weight, self._rng = worlds, weight, rng
         self._run = np.repeat(np.arange(runs), items)
         self._tie_breaks = rng.permuted(each.reshape(runs, -1), axis=1).ravel()
-        self._truth = worlds.truth.ravel()
+        self._right_label = worlds.label.ravel()
         self._who = np.full((len(each), 1), NOBODY)  # (rows, answers) who has answered
         self._said = np.full((len(each), 1), NOBODY, dtype=np.int16)  # (rows, answers) the label
         self._count = np.zeros(len(each), dtype=np.int64)
@@ -99,6 +100,11 @@ class MonteCarloSimulation(ParallelRuns):
             for run in range(runs):
                 past = snapshot.answers
                 self._log_answers(past.item + run * items, past.worker, past.label)
+        self._likely = np.cumsum(worlds.presence, axis=1)  # (worlds, workers)
+        self._nobody_left: Mask = np.zeros(
+            len(each), dtype=bool
+        )  # (rows,) no worker may be asked, until the next refit
+        self._callers = None if reach is None else self._draw_callers(reach)
         self._spent = np.zeros(runs)
         self._past = self._count.copy()
         self.truncated_at = np.full(runs, np.inf)  # (worlds,) spent when an open item was first cut off
@@ -126,9 +132,12 @@ class MonteCarloSimulation(ParallelRuns):
         taken, small = 0, max(1, -(-self.items // _STEPS))
         while self._spent.min() < most_spent:
             batch = small if taken < _EARLY * self.items else 4 * small
-            row, worker = self._with_workers(self._top_priority(batch, most_labels))
-            if not len(row):
+            chosen = self._top_priority(batch, most_labels)
+            if not len(chosen):
                 return
+            row, worker = self._with_workers(chosen)
+            if not len(row):
+                continue
             self._take(row, worker)
             self._refit_if_due()
             self._record_tally()
@@ -152,32 +161,63 @@ class MonteCarloSimulation(ParallelRuns):
 
     def _top_priority(self, batch: int, most_labels: float) -> IntArray:
         """The open items of the highest priorities, up to `batch` in each world."""
-        may_get = self._count - self._past < most_labels
+        may_get = ~self._nobody_left & (self._count - self._past < most_labels)
         row = np.flatnonzero(self.open & may_get & (self._count < self.workers))
         row = row[np.lexsort((self._tie_breaks[row], -self.priority[row], self.rows.tier[row], self._run[row]))]
         first = np.searchsorted(self._run[row], np.arange(self.runs))
         return row[np.arange(len(row)) - first[self._run[row]] < batch]
 
     def _with_workers(self, row: IntArray) -> tuple[IntArray, IntArray]:
-        """Draw a worker for each of these items from those who have not answered it, by their presence.
+        """Draw a worker for each of these items from those who may be asked, by their presence; others are left out."""
+        worker = self._visitor(row) if self._callers is None else self._caller(row, self._callers)
+        found = worker != NOBODY
+        self._nobody_left[row[~found]] = True
+        return row[found], worker[found]
 
-        Excluded workers are asked only if no other worker is left.
-        """
-        likely, excluded = np.cumsum(self.worlds.presence), self.excluded
+    def _visitor(self, row: IntArray) -> IntArray:
+        """A worker for each of these items who has not answered it, by presence; -1: only excluded ones are left."""
+        run, excluded = self._run[row], self.excluded
+        every_run = (self._likely + np.arange(self.runs)[:, None]).ravel()
         worker = np.full(len(row), NOBODY)
         for _ in range(_TRIES):
             missing = np.flatnonzero(worker == NOBODY)
             if not len(missing):
-                return row, worker
-            drawn = np.minimum(np.searchsorted(likely, self._rng.random(len(missing)) * likely[-1]), self.workers - 1)
-            fresh = (self._who[row[missing]] != drawn[:, None]).all(axis=1)
-            fresh &= ~excluded[self._run[row[missing]], drawn]
+                return worker
+            at = self._rng.random(len(missing)) * self._likely[run[missing], -1] + run[missing]
+            drawn = np.searchsorted(every_run, at) - run[missing] * self.workers
+            drawn = np.clip(drawn, 0, self.workers - 1)
+            fresh = (self._who[row[missing]] != drawn[:, None]).all(axis=1) & ~excluded[run[missing], drawn]
             worker[missing[fresh]] = drawn[fresh]
         for place in np.flatnonzero(worker == NOBODY).tolist():
             free = np.setdiff1d(np.arange(self.workers), self._who[row[place]])
-            included = free[~excluded[self._run[row[place]], free]]
-            worker[place] = self._rng.choice(included if len(included) else free)
-        return row, worker
+            free = free[~excluded[run[place], free]]
+            worker[place] = self._rng.choice(free) if len(free) else NOBODY
+        return worker
+
+    def _draw_callers(self, reach: IntArray) -> IntArray:
+        """Draw who comes by each item, in their order, by presence; shape (rows, most), -1 beyond an item's reach.
+
+        Those who have answered come first.
+        """
+        most, found = int(min(reach.max(), self.workers)), []
+        for run in range(self.runs):
+            rows = slice(run * self.items, (run + 1) * self.items)
+            with np.errstate(divide="ignore"):
+                early = np.log(self.worlds.presence[run]) + self._rng.gumbel(size=(self.items, self.workers))
+            item, turn = (self._who[rows] != NOBODY).nonzero()
+            early[item, self._who[rows][item, turn]] = np.inf
+            order = np.argsort(-early, axis=1)[:, :most]
+            found.append(np.where(np.arange(most) < reach[:, None], order, NOBODY))
+        return np.concatenate(found)
+
+    def _caller(self, row: IntArray, callers: IntArray) -> IntArray:
+        """The first of those who come by each of these items whom the job may ask; -1: there is nobody."""
+        who = callers[row]
+        free = (who != NOBODY) & ~self.excluded[self._run[row][:, None], who]
+        for answered in self._who[row].T:
+            free &= who != answered[:, None]
+        first = free.argmax(axis=1)
+        return np.where(free.any(axis=1), who[np.arange(len(row)), first], NOBODY)
 
     def _take(self, row: IntArray, worker: IntArray) -> None:
         run, item = self._run[row], row % self.items
@@ -212,6 +252,7 @@ class MonteCarloSimulation(ParallelRuns):
         """Refit all worlds together when the answers of a world have grown as the policy says."""
         if self._given_before + self.weight * self.given.mean() >= self.refit_at[0]:
             self.refit(np.arange(self.runs), self.ballots())
+            self._nobody_left[:] = False
 
     def _next_refit(self, given: float) -> int:
         if self.policy.refit is None:
@@ -232,7 +273,7 @@ class MonteCarloSimulation(ParallelRuns):
                 labels=self.given.astype(np.float64),
                 resolved=self._count_of(resolved),
                 given_up=self._count_of(~resolved & ~self.open),
-                right=self._count_of(resolved & (self.label == self._truth)),
+                right=self._count_of(resolved & (self.label == self._right_label)),
             )
         )
 

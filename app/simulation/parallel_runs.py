@@ -10,6 +10,7 @@ from app.policy.core.ballots import Ballots
 from app.policy.core.belief import Array, IntArray, ItemContext, Mask, State
 from app.policy.engine import Engine
 from app.policy.quality import fitting
+from app.policy.worker_models.base import credit
 from app.simulation.item_rows import ItemRows
 
 NEVER = np.iinfo(np.int64).max
@@ -27,7 +28,7 @@ class ParallelRuns:
     fits_stage_only: ClassVar[bool] = False  # a refit neither chooses the stage of the worker model nor averages stages
     weight = 1.0  # items of the job that each item represents
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  all but three are keywords with a default
         self,
         engine: Engine,
         context: ItemContext,
@@ -37,16 +38,17 @@ class ParallelRuns:
         skill: Array | None = None,
         price: Array | None = None,
         prior: Array | None = None,
+        stated: Array | None = None,
         state: State | None = None,
     ) -> None:
         """`context` has a row for each item of each run, and so has `state`, where a run begins with answers.
 
         `skill` and `prior`, a worker's skill before any answer of the job, are (workers, parameters); `price` is
-        (workers,).
+        (workers,). `stated` is the accuracy and the weight that a requester states, (workers, 2), NaN where nothing is.
         """
         self.policy, self.runs = engine.policy, runs
         self.items, self.workers = len(context.cost) // runs, workers
-        stages = self.policy.worker_model.stages(len(self.policy.labels))
+        stages = self.policy.worker_model.stages(len(self.policy.labels)).crediting(stated)
         self.engines = [replace(engine, stage=stage) for stage in range(len(stages.names))]
         self.stage = np.full(runs, engine.stage)  # (runs,) of the worker model
         self.price = np.ones(workers) if price is None else price  # (workers,) in units of the item's cost
@@ -57,6 +59,12 @@ class ParallelRuns:
             np.tile(new, (workers, 1)) if prior is None else stages.convert(prior, engine.stage, each.stage)
             for new, each in zip(self._new_workers, self.engines, strict=True)
         ]
+        self._stated = stated
+        if stated is not None:
+            classes = len(self.policy.labels)
+            self._prior = [
+                credit(each.model, rows, stated, classes) for rows, each in zip(self._prior, self.engines, strict=True)
+            ]
         first = self._prior[engine.stage] if skill is None else skill
         self._skill = np.zeros((workers * runs, max(map(len, self._new_workers))))  # padded to the widest stage
         self._skill[:, : first.shape[1]] = np.tile(first, (runs, 1))
@@ -115,13 +123,15 @@ class ParallelRuns:
         own, who = ((np.arange(many) + runs[:, None] * many).ravel() for many in (self.items, self.workers))
         context = self.context.rows(own) if gold is None else replace(self.context.rows(own), gold=gold)
         prior = np.tile(self._prior[stage], (len(runs), 1))
-        known = fitting.FittedCrowd(self.skill_of(stage, who) / self.weight, prior / self.weight)
+        stated = None if self._stated is None else np.tile(self._stated / [1, self.weight], (len(runs), 1))
+        known = fitting.FittedCrowd(self.skill_of(stage, who) / self.weight, prior / self.weight, stated)
         found = fitting.fit(policy.worker_model, stage, ballots, context, known, stage_only=self.fits_stage_only)
         self.stage[runs] = found.stage
         # Gold that the crowd made says nothing about errors that the crowd shares.
         calibrated = found.calibration is not None and gold is None and not self.fits_stage_only
         if calibrated:
             self.engines = [replace(engine, calibration=found.calibration) for engine in self.engines]
+        self._believe(found)
         skill, state = found.refitted.skill * self.weight, found.refitted.state
         self._skill[who, : skill.shape[1]] = skill
         given = np.asarray(ballots.given * self.weight, dtype=np.float64).reshape(len(runs), -1)
@@ -138,6 +148,9 @@ class ParallelRuns:
     def skill_of(self, stage: int, who: IntArray | slice) -> Array:
         """The skills of these rows of workers in the shape of a stage, (workers, parameters)."""
         return self._skill[who, : len(self._new_workers[stage])]
+
+    def _believe(self, found: fitting.Fit) -> None:
+        """Believe the priors of items as far as the fit has found their source reliable; by default they are facts."""
 
     def _restate(self, engine: Engine, item: IntArray, state: State, *, may_reopen: Mask) -> None:
         """Replace what is kept of these items, and judge them again."""

@@ -43,7 +43,7 @@ class SimulatedJob:
     ([0, 1, 1], 9.0)
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  all but three are keywords with a default
         self,
         policy: JobPolicy,
         crowd: Respondents,
@@ -52,18 +52,29 @@ class SimulatedJob:
         context: ItemContext | None = None,
         price: Array | None = None,
         budget: float | None = None,
+        stated: Array | None = None,
+        source: int | None = None,
         guards: Guards = ALL_GUARDS,
         shortlist: int | None = SHORTLIST,
     ) -> None:
+        """`source` is the worker of the crowd whose opinion `context.prior` is; None: nobody of the crowd.
+
+        `stated`, (workers, 2), is the accuracy of workers that is known beforehand and its weight, NaN where it is not.
+        """
         self.crowd, self.policy, self.guards = crowd, policy, guards
         self._rng = rng
         self._shortlist = crowd.items if shortlist is None else shortlist  # None: every open item is valued
         known = ItemContext.plain(crowd.items) if context is None else context
         engine = Engine(policy, budget=budget, inverse_costs=float((1 / known.cost).sum()))
-        self.job = MemoryJob(engine, known, crowd.workers, price=price)
-        self.blocked = np.zeros(crowd.workers, dtype=bool)
+        workers = crowd.workers
+        if known.prior is not None and source is None:  # somebody who is never asked
+            source, workers = workers, workers + 1
+            price = None if price is None else np.append(price, 1.0)
+            stated = None if stated is None else np.vstack([stated, [np.nan, np.nan]])
+        self.job = MemoryJob(engine, known, workers, price=price, stated=stated, source=source)
+        self.blocked = np.zeros(workers, dtype=bool)
         self.promoted = np.full(crowd.items, UNKNOWN)  # (items,) the class of an item that the crowd made gold
-        self.gold_asked = np.zeros(crowd.workers, dtype=np.int64)
+        self.gold_asked = np.zeros(workers, dtype=np.int64)
         self._answers: list[tuple[int, int, int]] = []  # item, worker and label, in their order
         self._seen = np.zeros((crowd.workers, crowd.items), dtype=bool)
         self._tie_breaks = self.job.engine.tie_breaks(known.number)
@@ -89,15 +100,15 @@ class SimulatedJob:
         if self.excluded[worker]:
             return False
         one = np.array([worker])
-        items, *_ = self._offers(one, self.job.skill[one])
+        items, *_ = self._best_items(one, self.job.skill[one])
         return items[0] != NOBODY and self._assign(int(items[0]), worker)
 
     def serve_one_of(self, team: IntArray) -> bool:
         """Choose which of these workers to ask, and take the answer; False if there is nothing for any of them."""
         choice, job = self.policy.worker_choice, self.job
         free = team[~self.excluded[team]]
-        if choice.compares_offers:
-            items, worth, tier = self._offers(free, choice.assumed_skill(job.engine.model, job.skill[free]))
+        if choice.compares_items:
+            items, worth, tier = self._best_items(free, choice.assumed_skill(job.engine.model, job.skill[free]))
             first = (items != NOBODY) & (tier == tier.min(initial=_NO_TIER))
             free, items, worth = (each[first] for each in (free, items, worth))
             place = self._chosen(free, worth)
@@ -123,7 +134,7 @@ class SimulatedJob:
 
     def _chosen(self, workers: IntArray, worth: Array) -> int | None:
         job = self.job
-        team = CandidateWorkers.offered(
+        team = CandidateWorkers.with_worth(
             agreed_answers=job.agreed_answers[workers],
             scored_answers=job.scored_answers[workers],
             price=job.price[workers],
@@ -133,7 +144,7 @@ class SimulatedJob:
         )
         return self.policy.worker_choice.choose_from(team, self.policy.seed, self._next_number, self.crowd.items)
 
-    def _offers(self, workers: IntArray, skill: Array) -> tuple[IntArray, Array, IntArray]:
+    def _best_items(self, workers: IntArray, skill: Array) -> tuple[IntArray, Array, IntArray]:
         """The best item for each worker, the value of an answer per cost of the item, and the item's tier.
 
         The item is -1 where there is none.
@@ -274,7 +285,7 @@ class SimulatedJob:
         on_items = enumerate(self.job.ballots)
         counted = {(i, ballot.worker) for i, ballots in on_items for ballot in ballots if ballot.counted}
         kept = np.array([pair in counted for pair in zip(item.tolist(), worker.tolist(), strict=True)], dtype=bool)
-        sizes = {"items": self.crowd.items, "workers": self.crowd.workers, "classes": self.crowd.classes}
+        sizes = {"items": self.crowd.items, "workers": self.job.workers, "classes": self.crowd.classes}
         return Ballots.of(item[kept], worker[kept], label[kept], **sizes)
 
 

@@ -2,12 +2,13 @@
 
 import json
 from collections.abc import Collection, Sequence
+from datetime import datetime, timedelta
 from uuid import UUID
 
 from asyncpg import Record
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.domain.answer import Answer, AnswerRecord, CountedVote
+from app.domain.answer import ALL_ANSWERS, Answer, AnswerFilter, AnswerRecord, CountedVote
 from app.store.driver import columns_of, fetch
 
 _NAMES = ("answer_id", "item_id", "worker", "assignment_id", "label", "cost", "late", "counted", "answered_at")
@@ -25,7 +26,19 @@ _BY_PAIR = f"""
 _PAGE = """
     SELECT a.answer_id, i.key, a.worker, a.label, a.counted AND NOT a.withheld, a.answered_at
     FROM answer a JOIN item i ON i.job_id = a.job_id AND i.item_id = a.item_id
-    WHERE a.job_id = $1 AND a.answer_id > $2 AND a.answer_id <= $3 ORDER BY a.answer_id LIMIT {most}"""
+    WHERE a.job_id = $1 AND a.answer_id > $2 AND a.answer_id <= $3 {only} ORDER BY a.answer_id LIMIT {most}"""
+# Answers are numbered without gaps in the order of commit, so half of those that are left are out with every step.
+_LAST_BEFORE = """
+    WITH RECURSIVE step (low, high) AS (
+        SELECT 0::bigint, $2::bigint + 1
+        UNION ALL
+        SELECT CASE WHEN middle.answered_at < $3 THEN middle.answer_id ELSE step.low END,
+               CASE WHEN middle.answered_at < $3 THEN step.high ELSE middle.answer_id END
+        FROM step CROSS JOIN LATERAL (
+            SELECT a.answer_id, a.answered_at FROM answer a
+            WHERE a.job_id = $1 AND a.answer_id = (step.low + step.high) / 2) AS middle
+        WHERE step.high - step.low > 1)
+    SELECT max(low) AS last FROM step"""
 _SINCE = """
     SELECT answer_id, item_id, worker, label, counted AND NOT withheld AS votes FROM answer
     WHERE job_id = $1 AND answer_id > $2 ORDER BY answer_id"""
@@ -36,6 +49,9 @@ _ON_ITEMS_SINCE = """
 _ON_ITEMS = (
     f"SELECT {_COLUMNS} FROM answer a WHERE a.job_id = $1 AND a.item_id = ANY ($2::bigint[]) ORDER BY a.answer_id"
 )
+
+
+_CLOCKS_DIFFER = timedelta(minutes=1)  # at most, between two replicas: times are not exactly in the order of commit
 
 
 async def insert_answers(connection: AsyncConnection, job_id: UUID, new: Sequence[Answer]) -> None:
@@ -61,11 +77,37 @@ async def answers_on_items(connection: AsyncConnection, job_id: UUID, item_ids: 
 
 
 async def page_of_answers(
-    connection: AsyncConnection, job_id: UUID, *, after: int, until: int, most: int
+    connection: AsyncConnection,
+    job_id: UUID,
+    *,
+    after: int,
+    until: int,
+    most: int,
+    only: AnswerFilter = ALL_ANSWERS,
 ) -> list[AnswerRecord]:
-    """Load answers after the number `after` and up to `until`, in the order of commit."""
-    rows = await fetch(connection, _PAGE.format(most=int(most)), job_id, after, until)
-    return [AnswerRecord(*row) for row in rows]
+    """Load answers after the number `after` and up to `until`, in the order of commit: all, or those of a filter."""
+    conditions, arguments = "", list[object]()
+    for condition, value in (
+        ("a.worker = ${}::text", only.worker),
+        ("a.item_id = ${}::bigint", only.item_id),
+        ("a.answered_at >= ${}::timestamptz", only.since),
+        ("a.answered_at < ${}::timestamptz", only.until),
+    ):
+        if value is not None:
+            arguments.append(value)
+            conditions += f" AND {condition.format(len(arguments) + 3)}"
+    if only.since is not None:
+        after = max(after, await _last_before(connection, job_id, until, only.since - _CLOCKS_DIFFER))
+    if only.until is not None:
+        until = await _last_before(connection, job_id, until, only.until + _CLOCKS_DIFFER)
+    statement = _PAGE.format(only=conditions, most=int(most))
+    return [AnswerRecord(*row) for row in await fetch(connection, statement, job_id, after, until, *arguments)]
+
+
+async def _last_before(connection: AsyncConnection, job_id: UUID, answers: int, moment: datetime) -> int:
+    """Return the number of the last answer before this moment, 0 if there is none."""
+    last: int = (await fetch(connection, _LAST_BEFORE, job_id, answers, moment))[0]["last"]
+    return last
 
 
 async def votes_since(connection: AsyncConnection, job_id: UUID, after: int) -> tuple[list[CountedVote], int]:

@@ -35,6 +35,7 @@ _COLUMNS = [
     item.c.gold,
     item.c.promoted,
     item.c.prior,
+    item.c.prior_answered,
     item.c.open_assignments,
     cast(item.c.reason, Text).label("reason"),  # as text: a page has few different reasons, so each is parsed only once
     *(item.c[name] for name in _WITHOUT_REASON),
@@ -62,6 +63,19 @@ async def page_of_item_rows(
     query = select(*_ITEM_ROW).where(item.c.job_id == job_id, item.c.item_id > after)
     if open_only:
         query = query.where(item.c.state == literal_column("'open'"))  # a literal, as in the condition of the index
+    rows = await connection.execute(query.order_by(item.c.item_id).limit(literal_column(str(int(most)))))
+    return await asyncio.to_thread(_item_rows, rows.all())
+
+
+async def page_of_priors(
+    connection: AsyncConnection, job_id: UUID, *, without_answers: bool, after: int, most: int
+) -> list[ItemRow]:
+    """Load items with a prior after the number `after`: all of them, or only those without answers."""
+    query = select(*_ITEM_ROW).where(
+        item.c.job_id == job_id, item.c.item_id > after, literal_column("item.prior IS NOT NULL")
+    )
+    if without_answers:
+        query = query.where(literal_column("0 = ALL (item.votes)"))
     rows = await connection.execute(query.order_by(item.c.item_id).limit(literal_column(str(int(most)))))
     return await asyncio.to_thread(_item_rows, rows.all())
 
@@ -126,10 +140,11 @@ def _item_rows(rows: Sequence[Any]) -> list[ItemRow]:
             gold=gold,
             promoted=promoted,
             prior=prior,
+            prior_answered=prior_answered,
             open_assignments=open_assignments,
             decision=_decision(reasons[reason], dict(zip(_WITHOUT_REASON, values, strict=True))),
         )
-        for item_id, cost, gold, promoted, prior, open_assignments, reason, *values in rows
+        for item_id, cost, gold, promoted, prior, prior_answered, open_assignments, reason, *values in rows
     ]
 
 

@@ -2,10 +2,13 @@
 
 import json
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import fields
+from dataclasses import dataclass, fields
+from decimal import Decimal
+from typing import Any
 from uuid import UUID
 
 from asyncpg import Record
+from pydantic_core import to_json
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.domain.item import HasDecision, Item, ItemDecision, ItemState
@@ -40,9 +43,35 @@ _PROMOTE = """
 _DEMOTE = """
     UPDATE item SET gold = NULL, promoted = false, scored = $3
     WHERE job_id = $1 AND item_id = ANY ($2::bigint[]) AND promoted"""
+_MARK_PRIORS = "UPDATE item SET prior_answered = true WHERE job_id = $1 AND item_id = ANY ($2::bigint[])"
 _PAGE = f"""
-    SELECT {COLUMNS} FROM item i WHERE i.job_id = $1 AND i.item_id > $2 AND ($3::text IS NULL OR i.state = $3)
-    ORDER BY i.item_id LIMIT $4"""
+    SELECT {COLUMNS} FROM item i WHERE i.job_id = $1 AND i.item_id > $2 {{only}} AND ($3::smallint IS NULL OR true)
+    ORDER BY i.item_id LIMIT {{most}}"""
+_FIND = f"""
+    SELECT {COLUMNS}, (SELECT count(*) FROM answer a WHERE a.job_id = $1 AND a.item_id = i.item_id) AS answers
+    FROM item i WHERE i.job_id = $1 AND i.key = $2"""
+_CHANGE = """
+    UPDATE item SET cost = coalesce($3, cost),
+        payload = CASE WHEN 'payload' = ANY ($8::text[]) THEN $4::text::json ELSE payload END,
+        gold = CASE WHEN 'gold' = ANY ($8::text[]) THEN $5::smallint ELSE gold END,
+        prior = CASE WHEN 'prior' = ANY ($8::text[]) THEN $6::double precision[] ELSE prior END,
+        features = CASE WHEN 'features' = ANY ($8::text[]) THEN $7::double precision[] ELSE features END
+    WHERE job_id = $1 AND item_id = $2"""
+_DELETE = "DELETE FROM item WHERE job_id = $1 AND item_id = $2"
+# Most jobs have many items of the lowest cost, and the first of them ends the search.
+_LEAST_COST = """
+    SELECT coalesce(
+        (SELECT i.cost FROM item i WHERE i.job_id = $1 AND i.cost = $2::numeric LIMIT 1),
+        (SELECT min(i.cost) FROM item i WHERE i.job_id = $1),
+        0) AS cost"""
+
+
+@dataclass(frozen=True)
+class FoundItem:
+    """An item, and how many answers it has."""
+
+    item: Item
+    answers: int
 
 
 async def load_items(
@@ -89,11 +118,62 @@ async def demote_items(connection: AsyncConnection, job_id: UUID, item_ids: Coll
         await fetch(connection, _DEMOTE, job_id, list(item_ids), newest)
 
 
+async def mark_priors_answered(connection: AsyncConnection, job_id: UUID, item_ids: Collection[int]) -> None:
+    """Store that the priors of these items no longer count, because their source has answered."""
+    if item_ids:
+        await fetch(connection, _MARK_PRIORS, job_id, list(item_ids))
+
+
 async def page_of_items(
-    connection: AsyncConnection, job_id: UUID, *, state: ItemState | None, after: int, most: int
+    connection: AsyncConnection,
+    job_id: UUID,
+    *,
+    state: ItemState | None = None,
+    label: int | None = None,
+    after: int,
+    most: int,
 ) -> list[Item]:
-    """Load items after the number `after`, in the order in which they were added."""
-    return [item_from(row) for row in await fetch(connection, _PAGE, job_id, after, state, most)]
+    """Load items after the number `after`, in the order in which they were added: all, or those in a state."""
+    # Literals, so that the planner uses the index of this state or label and reads no more than a page.
+    only = "" if state is None else f"AND i.state = '{ItemState(state).value}'"
+    only += "" if label is None else "AND i.label = $3"
+    return [
+        item_from(row) for row in await fetch(connection, _PAGE.format(only=only, most=int(most)), job_id, after, label)
+    ]
+
+
+async def find_item(connection: AsyncConnection, job_id: UUID, key: str) -> FoundItem | None:
+    """Load the item with this key, and count its answers; None if there is none."""
+    rows = await fetch(connection, _FIND, job_id, key)
+    return FoundItem(item_from(rows[0]), rows[0]["answers"]) if rows else None
+
+
+async def change_content(connection: AsyncConnection, job_id: UUID, item_id: int, written: Mapping[str, Any]) -> None:
+    """Write these fields of what the requester said about an item; the others stay as they are."""
+    payload = written.get("payload")
+    await fetch(
+        connection,
+        _CHANGE,
+        job_id,
+        item_id,
+        written.get("cost"),
+        None if payload is None else to_json(payload).decode(),
+        written.get("gold"),
+        written.get("prior"),
+        written.get("features"),
+        list(written),
+    )
+
+
+async def delete_one(connection: AsyncConnection, job_id: UUID, item_id: int) -> None:
+    """Delete an item with its ended assignments."""
+    await fetch(connection, _DELETE, job_id, item_id)
+
+
+async def least_cost_of(connection: AsyncConnection, job_id: UUID, *, bound: Decimal) -> Decimal:
+    """Return the lowest cost of an item, 0 without items; no item costs less than `bound`."""
+    cost: Decimal = (await fetch(connection, _LEAST_COST, job_id, bound))[0]["cost"]
+    return cost
 
 
 def item_from(row: Record) -> Item:
@@ -107,6 +187,7 @@ def item_from(row: Record) -> Item:
         gold=row["gold"],
         promoted=row["promoted"],
         prior=row["prior"],
+        prior_answered=row["prior_answered"],
         open_assignments=row["open_assignments"],
         scored=row["scored"],
         decision=ItemDecision(

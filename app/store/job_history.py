@@ -11,11 +11,14 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from app.domain.job import Job
 from app.policy.aggregation import Ballots
 from app.policy.core.arrays import Array, Index, IntArray
+from app.policy.core.opinions import Opinions
 from app.store.driver import copied, fetch
 from app.store.jobs import load_job
 
 _ONE_MOMENT = text("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
-_CROWD = "SELECT worker, skill, carried, price FROM worker WHERE job_id = $1 ORDER BY worker"
+_CROWD = (
+    "SELECT worker, skill, carried, stated_accuracy, stated_weight, price FROM worker WHERE job_id = $1 ORDER BY worker"
+)
 # Workers by their position in `_CROWD`, from 1; 0 is an unnamed worker.
 _BALLOTS = """
     SELECT a.item_id, coalesce(w.place, 0)::integer, a.label
@@ -61,30 +64,44 @@ class HistoryVotes:
 
 @dataclass(frozen=True)
 class History:
-    """The input of a fit of all answers, as of one moment."""
+    """The input of a fit of all answers, as of one moment.
+
+    Arrays have a row for every item number that the job has used: the row of a deleted item is that of an item without
+    answers.
+    """
 
     job: Job
     crowd: Sequence[str]  # names, in the order of their positions
     skills: Sequence[Sequence[float] | None]
     carried: Sequence[Sequence[float] | None]
+    stated: Array  # (workers, 2) accuracy and weight as a requester states them, NaN where nothing is stated
     price: Array  # (workers,) in units of the item's cost
     votes: HistoryVotes
-    gold: IntArray  # (items,) -1 where it is not known
-    prior: Array | None  # (items, classes), NaN for items without a prior; None if no item has one
+    gold: IntArray  # (last item,) -1 where it is not known
+    prior: Array | None  # (last item, classes), NaN for items without a prior; None if no item has one
 
 
 def ballots_of(history: History) -> Ballots:
-    """Convert the history's answers to the form that fits take."""
+    """Convert the history's answers, and the opinions of the priors' source, to the form that fits take."""
     votes = history.votes
-    return Ballots.of(
+    ballots = Ballots.of(
         votes.item,
         votes.worker,
         votes.label,
-        items=history.job.items,
+        items=history.job.last_item,
         workers=max(len(history.crowd), int(votes.worker.max(initial=-1)) + 1),
         classes=len(history.job.policy.labels),
         gold=history.gold,
     )
+    return ballots.with_opinions(opinions_of(history))
+
+
+def opinions_of(history: History) -> Opinions | None:
+    """The priors as opinions of their source; None if there are none, or if they do not count."""
+    name = history.job.policy.prior_source
+    if history.prior is None or history.job.source.blocked or name not in history.crowd:
+        return None
+    return Opinions.of(history.prior, history.crowd.index(name))
 
 
 async def use_one_snapshot(connection: AsyncConnection) -> None:
@@ -103,11 +120,17 @@ async def read_history(connection: AsyncConnection, job_id: UUID) -> History:
             crowd=[row["worker"] for row in crowd],
             skills=[row["skill"] for row in crowd],
             carried=[row["carried"] for row in crowd],
+            stated=stated_rows([(row["stated_accuracy"], row["stated_weight"]) for row in crowd]),
             price=np.array([float(row["price"]) for row in crowd]),
             votes=await _votes(connection, job_id, 0, job.answers, len(crowd)),
             gold=await _gold(connection, job),
             prior=await _priors(connection, job),
         )
+
+
+def stated_rows(stated: Sequence[tuple[float | None, float | None]]) -> Array:
+    """What a requester states about each worker, (workers, 2): accuracy and weight, NaN where nothing is stated."""
+    return np.array(stated, dtype=np.float64).reshape(-1, 2)
 
 
 async def count_who_answered(connection: AsyncConnection, job_id: UUID) -> int:
@@ -126,7 +149,7 @@ async def _votes(connection: AsyncConnection, job_id: UUID, after: int, until: i
 
 
 async def _gold(connection: AsyncConnection, job: Job) -> IntArray:
-    gold = np.full(job.items, -1, dtype=np.int64)
+    gold = np.full(job.last_item, -1, dtype=np.int64)
     for row in await fetch(connection, _GOLD, job.job_id):
         gold[row["item_id"] - 1] = row["gold"]
     return gold
@@ -136,7 +159,7 @@ async def _priors(connection: AsyncConnection, job: Job) -> Array | None:
     found = await fetch(connection, _PRIORS, job.job_id)
     if not found:
         return None
-    prior = np.full((job.items, len(job.policy.labels)), np.nan)
+    prior = np.full((job.last_item, len(job.policy.labels)), np.nan)
     for row in found:
         prior[row["item_id"] - 1] = row["prior"]
     return prior

@@ -7,18 +7,35 @@ from functools import lru_cache
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import RowMapping, Text, bindparam, cast, delete, insert, literal, select, tuple_, update
+from sqlalchemy import (
+    ColumnElement,
+    RowMapping,
+    Text,
+    and_,
+    bindparam,
+    cast,
+    delete,
+    insert,
+    literal,
+    literal_column,
+    not_,
+    select,
+    tuple_,
+    update,
+)
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.domain.job import Job, engine_of
+from app.domain.job import Job, JobState, engine_of
+from app.domain.prior_source import PriorSource
 from app.errors import JobUnknown
 from app.policy.engine import Engine
 from app.policy.job_policy import JobPolicy
 from app.policy.quality.calibration import Calibration
 from app.store.driver import fetch
+from app.store.end_of_money import MONEY_IS_SPENT
 from app.store.tables import job
 
-_AS_TEXT = {"policy", "calibration"}  # parsed once for all jobs and requests that share them
+_AS_TEXT = {"policy", "calibration", "source"}  # parsed once for all jobs and requests that share them
 _JOB = [cast(column, Text).label(column.name) if column.name in _AS_TEXT else column for column in job.c]
 
 _LOAD = select(*_JOB).where(job.c.job_id == bindparam("this"))
@@ -28,6 +45,7 @@ _LEDGER = (
     "spent",
     "reserved",
     "items",
+    "last_item",
     "resolved",
     "given_up",
     "assignments",
@@ -45,6 +63,15 @@ _LEDGER = (
     "label_changes",
     "confidence_sum",
 )
+_DONE = and_(job.c["items"] > 0, job.c["items"] == job.c.resolved + job.c.given_up)
+_SPENT: ColumnElement[bool] = literal_column(MONEY_IS_SPENT)
+# The same cases in the same order as `Job.state`.
+_IN_STATE = {
+    JobState.DONE: _DONE,
+    JobState.PAUSED: and_(not_(_DONE), job.c.paused),
+    JobState.EXHAUSTED: and_(not_(_DONE), not_(job.c.paused), _SPENT),
+    JobState.RUNNING: and_(not_(_DONE), not_(job.c.paused), _SPENT.is_not(literal_column("true"))),
+}
 _MOST_CONFIGURATIONS = 200  # jobs whose policy and engine are kept
 _SAVE_LEDGER = f"""
     UPDATE job SET {", ".join(f"{name} = ${place}" for place, name in enumerate(_LEDGER, start=2))}
@@ -60,6 +87,7 @@ async def insert_job(connection: AsyncConnection, new: Job) -> None:
         "budget": new.budget,
         "answer_cost": new.answer_cost,
         "stage_choice": new.stage_choice,
+        "source": new.source.as_json(),
         "reputation": new.reputation,
         "plan": new.plan,
         "created_at": new.created_at,
@@ -100,13 +128,19 @@ async def save_settings(connection: AsyncConnection, changed: Job) -> None:
 
 
 async def save_fit(connection: AsyncConnection, changed: Job) -> None:
-    """Write what a fit has found about the job: why its worker model is in this stage, and the calibration."""
+    """Write what a fit has found about the job: the reason of the stage, the calibration, the source of the priors."""
     calibration = None if changed.calibration is None else changed.calibration.as_json()
     values = {"stage_choice": changed.stage_choice, "calibration": calibration}
+    values["source"] = changed.source.as_json()
     await connection.execute(update(job).where(job.c.job_id == changed.job_id).values(values))
 
 
-async def save_forecast(connection: AsyncConnection, job_id: UUID, forecast: dict[str, Any]) -> None:
+async def save_source(connection: AsyncConnection, changed: Job) -> None:
+    """Write how the job takes the priors of its items."""
+    await connection.execute(update(job).where(job.c.job_id == changed.job_id).values(source=changed.source.as_json()))
+
+
+async def save_forecast(connection: AsyncConnection, job_id: UUID, forecast: dict[str, Any] | None) -> None:
     await connection.execute(update(job).where(job.c.job_id == job_id).values(forecast=forecast))
 
 
@@ -119,9 +153,20 @@ async def delete_job(connection: AsyncConnection, job_id: UUID) -> None:
     await connection.execute(delete(job).where(job.c.job_id == job_id))
 
 
-async def page_of_jobs(connection: AsyncConnection, *, after: tuple[datetime, UUID] | None, most: int) -> list[Job]:
-    """Load the jobs after `after`, newest first."""
+async def page_of_jobs(
+    connection: AsyncConnection,
+    *,
+    after: tuple[datetime, UUID] | None,
+    most: int,
+    state: JobState | None = None,
+    name: str | None = None,
+) -> list[Job]:
+    """Load the jobs after `after`, newest first: all, or those in this state or with this name."""
     query = select(*_JOB).order_by(job.c.created_at.desc(), job.c.job_id.desc()).limit(most)
+    if state is not None:
+        query = query.where(_IN_STATE[state])
+    if name is not None:
+        query = query.where(job.c.name == name)
     if after is not None:
         query = query.where(tuple_(job.c.created_at, job.c.job_id) < tuple_(*map(literal, after)))
     return [_job(row) for row in (await connection.execute(query)).mappings()]
@@ -142,16 +187,29 @@ def _policy(text: str) -> JobPolicy:
 
 
 @lru_cache(maxsize=_MOST_CONFIGURATIONS)
-def _engine(policy: str, budget: Decimal | None, inverse_costs: float, stage: int, calibration: str | None) -> Engine:
+def _engine(
+    policy: str,
+    budget: Decimal | None,
+    inverse_costs: float,
+    stage: int,
+    calibration: str | None,
+    source: tuple[float, ...] | None,
+) -> Engine:
     """Return the engine of this configuration, cached: it remembers its tables and earlier verdicts."""
     learned = None if calibration is None else Calibration.from_json(json.loads(calibration))
-    return engine_of(_policy(policy), budget, inverse_costs, stage, learned)
+    return engine_of(_policy(policy), budget, inverse_costs, stage, learned, source)
+
+
+@lru_cache(maxsize=_MOST_CONFIGURATIONS)
+def _source(text: str | None) -> PriorSource:
+    return PriorSource.from_json(None if text is None else json.loads(text))
 
 
 def _job(row: RowMapping) -> Job:
     values: dict[str, Any] = dict(row)
     configuration = values.pop("policy"), values["budget"], values["inverse_costs"], values["stage"]
-    engine = _engine(*configuration, values.pop("calibration"))
+    values["source"] = _source(values["source"])
+    engine = _engine(*configuration, values.pop("calibration"), values["source"].skill)
     lease_duration = timedelta(seconds=values.pop("lease_seconds"))
     return Job(
         policy=engine.policy, engine=engine, calibration=engine.calibration, lease_duration=lease_duration, **values

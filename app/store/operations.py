@@ -7,6 +7,7 @@ from sqlalchemy import ColumnElement, insert, literal_column, select, text, upda
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.domain.operation import Operation
+from app.store.end_of_money import MONEY_IS_SPENT
 from app.store.tables import operation
 
 _COLUMNS = [operation.c[field.name] for field in fields(Operation)]
@@ -16,15 +17,26 @@ _JOBS_TO_REFIT = text("""
     SELECT job_id FROM operation WHERE state IN ('waiting', 'running') AND kind = 'refit'
     UNION SELECT job_id FROM job WHERE answers >= refit_at""")
 # A job gets a forecast once it has answers to learn from, and a new one when the answers have grown by half or items
-# were added. A change of budget or requirement deletes the forecast.
-_DUE_FORECASTS = """
+# were added; and, of the newest answers, when its items or its money end. A change of budget, requirement or items
+# deletes the forecast.
+_DUE_FORECASTS = f"""
     SELECT job_id FROM operation WHERE state IN ('waiting', 'running') AND kind = 'forecast'
     UNION SELECT job_id FROM job
     WHERE answers >= 20 AND items > resolved + given_up AND NOT paused
         AND (answers >= 1.5 * coalesce((forecast ->> 'at_answers')::bigint, 0)
-            OR (forecast ->> 'items')::bigint <> items)"""
+            OR (forecast ->> 'items')::bigint <> items)
+    UNION SELECT job_id FROM job
+    WHERE answers > 0 AND items = resolved + given_up
+        AND (coalesce((forecast ->> 'at_answers')::bigint, -1) <> answers OR (forecast ->> 'items')::bigint <> items)
+    UNION SELECT job_id FROM job
+    WHERE (coalesce((forecast ->> 'at_answers')::bigint, -1) <> answers OR (forecast ->> 'items')::bigint <> items
+            OR (forecast ->> 'to_finish') IS NULL)
+        AND {MONEY_IS_SPENT}"""
 _JOBS_TO_FORECAST = text(_DUE_FORECASTS)
 _NEEDS_FORECAST = text(f"SELECT EXISTS (SELECT FROM ({_DUE_FORECASTS}) AS due WHERE job_id = :job)")
+_MAY_REOPEN = text("""
+    SELECT EXISTS (SELECT FROM operation WHERE job_id = :job AND state IN ('waiting', 'running') AND kind = 'refit')
+        AS refit, EXISTS (SELECT FROM worker WHERE job_id = :job AND recount) AS recount""")
 _TRY_LOCK = text("SELECT pg_try_advisory_lock(hashtextextended(:name, 0))")
 _UNLOCK = text("SELECT pg_advisory_unlock(hashtextextended(:name, 0))")
 
@@ -90,6 +102,12 @@ async def needs_forecast(connection: AsyncConnection, job_id: UUID) -> bool:
     """Whether `jobs_to_forecast` would list this job."""
     needed: bool = await connection.scalar(_NEEDS_FORECAST, {"job": job_id})
     return needed
+
+
+async def pending_verdicts(connection: AsyncConnection, job_id: UUID) -> tuple[bool, bool]:
+    """Return whether a refit of the job is requested or running, and whether votes are being recounted."""
+    row = (await connection.execute(_MAY_REOPEN, {"job": job_id})).one()
+    return row.refit, row.recount
 
 
 async def lock_work(connection: AsyncConnection, job_id: UUID, work: str) -> bool:

@@ -1,6 +1,6 @@
 """The queue: open items by tier and priority, read from the head of an index."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from uuid import UUID
@@ -41,10 +41,11 @@ _GOLD = f"""
         AND ($3::numeric IS NULL OR i.cost * $4::numeric <= $3::numeric) AND {_NEW_TO.format(worker="$2::text")}
     ORDER BY i.tie_break LIMIT 1"""
 _FOR_WHOM = f"""
-    SELECT asking.worker FROM unnest($2::text[]) AS asking (worker)
+    SELECT asking.worker FROM unnest($2::text[], $3::numeric[]) AS asking (worker, price)
     CROSS JOIN LATERAL (
         SELECT FROM item i
-        WHERE {{condition}} AND (asking.worker IS NULL OR {_NEW_TO.format(worker="asking.worker")})
+        WHERE {{condition}} AND ($4::numeric IS NULL OR i.cost * asking.price <= $4::numeric)
+            AND (asking.worker IS NULL OR {_NEW_TO.format(worker="asking.worker")})
         LIMIT 1) AS found"""
 
 
@@ -93,14 +94,18 @@ async def gold_item(
     return None
 
 
-async def who_finds_room(connection: AsyncConnection, job_id: UUID, workers: Collection[str | None]) -> set[str | None]:
-    """Return the workers who could take some open item if money did not matter."""
-    return await _for_whom(connection, _HAS_ROOM, job_id, workers)
+async def who_finds_room(
+    connection: AsyncConnection, job_id: UUID, prices: Mapping[str | None, Decimal], money: Decimal | None
+) -> set[str | None]:
+    """Return the workers who could take some open item now, at their price, with this money; None: without limit."""
+    return await _for_whom(connection, _HAS_ROOM, job_id, prices, money)
 
 
-async def who_finds_open(connection: AsyncConnection, job_id: UUID, workers: Collection[str | None]) -> set[str | None]:
-    """Return the workers to whom some open item is new, even if others hold all of its assignments."""
-    return await _for_whom(connection, _OPEN, job_id, workers)
+async def who_finds_open(
+    connection: AsyncConnection, job_id: UUID, prices: Mapping[str | None, Decimal], money: Decimal | None
+) -> set[str | None]:
+    """Return the workers to whom some open item is new that this money pays, even if others hold it now."""
+    return await _for_whom(connection, _OPEN, job_id, prices, money)
 
 
 async def _best(connection: AsyncConnection, statement: str, *arguments: object) -> list[QueuedItem]:
@@ -109,7 +114,14 @@ async def _best(connection: AsyncConnection, statement: str, *arguments: object)
 
 
 async def _for_whom(
-    connection: AsyncConnection, condition: str, job_id: UUID, workers: Collection[str | None]
+    connection: AsyncConnection,
+    condition: str,
+    job_id: UUID,
+    prices: Mapping[str | None, Decimal],
+    money: Decimal | None,
 ) -> set[str | None]:
-    rows = await fetch(connection, _FOR_WHOM.format(condition=condition), job_id, list(workers)) if workers else []
+    if not prices:
+        return set()
+    statement = _FOR_WHOM.format(condition=condition)
+    rows = await fetch(connection, statement, job_id, list(prices), list(prices.values()), money)
     return {row["worker"] for row in rows}

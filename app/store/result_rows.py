@@ -13,6 +13,7 @@ _PAGE = """
         {model_state} AS model_state, {prior} AS prior
     FROM item WHERE job_id = $1 AND item_id > $2 AND item_id <= $3 {only} ORDER BY item_id LIMIT {most}
 """
+_PRIOR = "CASE WHEN NOT prior_answered THEN prior END"
 
 
 class ResultRow(NamedTuple):
@@ -27,7 +28,7 @@ class ResultRow(NamedTuple):
     code: str
     message: str
     model_state: Sequence[float] | None  # None unless `with_model_state`
-    prior: Sequence[float] | None  # None unless `with_model_state`
+    prior: Sequence[float] | None  # None unless `with_model_state` and it counts
 
 
 async def page_of_result_rows(
@@ -45,7 +46,7 @@ async def page_of_result_rows(
     assert driver is not None  # noqa: S101  the connection is open
     # Literals, so that the planner uses the index of the open items and reads no more than a page.
     only = "" if state is None else f"AND state = '{ItemState(state).value}'"
-    model_state, prior = ("model_state", "prior") if with_model_state else ("NULL", "NULL")
+    model_state, prior = ("model_state", _PRIOR) if with_model_state else ("NULL", "NULL")
     query = _PAGE.format(only=only, most=int(most), model_state=model_state, prior=prior)
     # The driver's own records: SQLAlchemy's rows take twice as long, on the event loop.
     found: Sequence[ResultRow] = await driver.fetch(query, job_id, after, until)

@@ -73,7 +73,7 @@ _DELETE_REPEATED = """
 _DELETE_KNOWN = "DELETE FROM staged_item sent USING item WHERE item.job_id = :job AND item.key = sent.key"
 _TOTALS = """
     SELECT count(*) AS items, coalesce(sum(1 / cost::double precision), 0) AS inverse_costs,
-        coalesce(min(cost), 0) AS least_cost, count(gold) AS gold
+        coalesce(min(cost), 0) AS least_cost, count(gold) AS gold, count(prior) AS priors
     FROM staged_item
 """
 _STAGED_BETWEEN = """
@@ -109,6 +109,7 @@ class StagedTotals:
     inverse_costs: float
     least_cost: Decimal
     gold: int
+    priors: int
 
 
 async def lock_imports(connection: AsyncConnection, job_id: UUID) -> None:
@@ -159,7 +160,7 @@ async def drop_known(connection: AsyncConnection, job_id: UUID) -> StagedTotals:
     await connection.execute(text(_DELETE_REPEATED))
     await connection.execute(text(_DELETE_KNOWN), {"job": job_id})
     left = (await connection.execute(text(_TOTALS))).one()
-    return StagedTotals(left.items, left.inverse_costs, left.least_cost, left.gold)
+    return StagedTotals(left.items, left.inverse_costs, left.least_cost, left.gold, left.priors)
 
 
 async def staged_between(connection: AsyncConnection, first: int, end: int) -> bytes:

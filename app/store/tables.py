@@ -52,6 +52,7 @@ job = Table(
     Column("reserved", Numeric, nullable=False, server_default=ZERO),
     # Counters are on the row that every writer locks: reading them scans nothing, and they change with the money.
     Column("items", BigInteger, nullable=False, server_default=ZERO),
+    Column("last_item", BigInteger, nullable=False, server_default=ZERO),  # the highest number of an item, ever
     Column("resolved", BigInteger, nullable=False, server_default=ZERO),
     Column("given_up", BigInteger, nullable=False, server_default=ZERO),
     Column("assignments", BigInteger, nullable=False, server_default=ZERO),
@@ -63,6 +64,7 @@ job = Table(
     Column("stage", SmallInteger, nullable=False, server_default=ZERO),
     Column("stage_choice", JSONB(none_as_null=True)),
     Column("calibration", JSONB(none_as_null=True)),  # what items of known truth show about confidence
+    Column("source", JSONB(none_as_null=True)),  # how far the priors of items are believed, and who repeats them
     Column("refit_at", BigInteger),
     Column("operations", BigInteger, nullable=False, server_default=ZERO),
     Column("gold_items", BigInteger, nullable=False, server_default=ZERO),  # that can be assigned as gold
@@ -86,19 +88,22 @@ job = Table(
     CheckConstraint("lease_seconds > 0", name="lease_lasts"),
     CheckConstraint("resolved >= 0 AND given_up >= 0 AND resolved + given_up <= items", name="items_add_up"),
     CheckConstraint("assignments >= 0 AND answers >= 0", name="counts_are_not_negative"),
+    Index("ix_job_newest", text("created_at DESC"), text("job_id DESC")),
 )
 
 item = Table(
     "item",
     metadata,
     Column("job_id", Uuid, primary_key=True),
-    Column("item_id", BigInteger, primary_key=True, autoincrement=False),  # 1, 2, 3 ... within the job
+    # 1, 2, 3 ... within the job; the number of a deleted item is not used again.
+    Column("item_id", BigInteger, primary_key=True, autoincrement=False),
     Column("key", Text, nullable=False),
     Column("payload", JSON(none_as_null=True)),  # JSONB would change large numbers
     Column("cost", Numeric, nullable=False),
     Column("gold", SmallInteger),
     Column("promoted", Boolean, nullable=False, server_default=false()),  # gold by the crowd, not by the requester
     Column("prior", ARRAY(Double)),
+    Column("prior_answered", Boolean, nullable=False, server_default=false()),  # by its source: it no longer counts
     Column("features", ARRAY(Double)),
     Column("state", Text, nullable=False, server_default=text("'open'")),
     Column("votes", ARRAY(Integer), nullable=False),
@@ -130,7 +135,11 @@ item = Table(
         "tie_break",
         postgresql_where=text("state = 'open' AND open_assignments < max_open_assignments"),
     ),
-    Index("ix_item_open", "job_id", "item_id", postgresql_where=text("state = 'open'")),
+    Index("ix_item_state", "job_id", "state", "item_id"),
+    Index("ix_item_label", "job_id", "label", "item_id", postgresql_where=text("label IS NOT NULL")),
+    # The cheapest open item: without an answer that the money pays, the job is exhausted.
+    Index("ix_item_open_cost", "job_id", "cost", postgresql_where=text("state = 'open'")),
+    Index("ix_item_prior", "job_id", "item_id", postgresql_where=text("prior IS NOT NULL")),
     # Gold is drawn at random: the first item from a random tie_break on.
     Index("ix_item_gold", "job_id", "tie_break", postgresql_where=text("gold IS NOT NULL")),
 )
@@ -205,6 +214,9 @@ worker = Table(
     Column("accuracy", Double),  # by the skill; null if the model does not estimate it
     Column("copying_probability", Double),  # that the worker repeats a source; null if the last fit found no copiers
     Column("carried", ARRAY(Double)),  # the skill that came from another job
+    # What a requester states about how often the worker is right, and how many checked answers that is worth.
+    Column("stated_accuracy", Double),
+    Column("stated_weight", Double),
     # Updated with every answer, so that no query counts rows.
     Column("answers", BigInteger, nullable=False, server_default=ZERO),
     Column("scored_answers", BigInteger, nullable=False, server_default=ZERO),  # compared with a label or with gold
@@ -229,7 +241,11 @@ worker = Table(
         "0 <= agreed_answers AND agreed_answers <= scored_answers AND scored_answers <= answers", name="answers_add_up"
     ),
     CheckConstraint("0 <= gold_right AND gold_right <= gold_asked", name="gold_adds_up"),
+    CheckConstraint("(stated_accuracy IS NULL) = (stated_weight IS NULL)", name="stated_with_a_weight"),
     Index("ix_worker_recount", "job_id", postgresql_where=text("recount")),
+    Index("ix_worker_price", "job_id", "price", postgresql_where=text("status = 'active'")),
+    Index("ix_worker_blocked", "job_id", "worker", postgresql_where=text("status = 'blocked'")),
+    Index("ix_worker_low_information", "job_id", "worker", postgresql_where=text("low_information IS NOT NULL")),
     # The order in which workers are chosen if a request names none.
     Index(
         "ix_worker_ucb_score",

@@ -35,12 +35,20 @@ _STATUS = """
     END"""
 _COLUMNS = f"""
     worker, skill, price, registered, tier, answers, scored_answers, agreed_answers, gold_asked, gold_right,
-    {_MEDIAN} AS median_seconds, {_STATUS} AS status, block, low_information, recount, copying_probability, trusted"""
+    {_MEDIAN} AS median_seconds, {_STATUS} AS status, block, low_information, recount, copying_probability, trusted,
+    stated_accuracy, stated_weight"""
 _ONE = f"SELECT {_COLUMNS} FROM worker WHERE job_id = $1 AND worker = $2"
 _PAGE = f"""
     SELECT {_COLUMNS}, sort_value FROM (SELECT *, {{value}} AS sort_value FROM worker WHERE job_id = $1) AS worker
-    WHERE ($2::text IS NULL OR {_STATUS} = $2) AND {{behind}}
+    WHERE ($2::text IS NULL OR true) AND {{status}} AND {{behind}}
     ORDER BY {{order}} LIMIT $5"""
+# Of the few blocked and low-information workers there are indexes.
+_WITH_STATUS = {
+    None: "true",
+    WorkerStatus.ACTIVE: "status = 'active' AND low_information IS NULL",
+    WorkerStatus.LOW_INFORMATION: "status = 'active' AND low_information IS NOT NULL",
+    WorkerStatus.BLOCKED: "status = 'blocked'",
+}
 
 
 async def find_worker(connection: AsyncConnection, job_id: UUID, name: str) -> WorkerRecord | None:
@@ -66,9 +74,11 @@ async def page_of_workers(
     value, kind = _SORT_VALUES[order.key]
     if order.key is WorkerSortKey.SKILL and skill_by_agreement:
         value = _SKILL_BY_AGREEMENT
-    statement = _PAGE.format(value=value, behind=_behind(order, after, kind), order=_sorted(order))
+    statement = _PAGE.format(
+        value=value, status=_WITH_STATUS[status], behind=_behind(order, after, kind), order=_sorted(order)
+    )
     sort_value, name = after or (None, "")
-    rows = await fetch(connection, statement, job_id, status, sort_value, name, most)
+    rows = await fetch(connection, statement, job_id, None, sort_value, name, most)
     return [(_record(row), (row["sort_value"], row["worker"])) for row in rows]
 
 

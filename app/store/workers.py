@@ -12,8 +12,11 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from app.domain.worker import Registration, Worker
 from app.store.driver import array_text, columns_of, fetch
 
-_COLUMNS = "worker, skill, price, block, scored_answers, agreed_answers, gold_asked, carried, low_information, trusted"
+_COLUMNS = """
+    worker, skill, price, block, scored_answers, agreed_answers, gold_asked, carried, low_information, trusted,
+    stated_accuracy, stated_weight"""
 _LOAD = f"SELECT {_COLUMNS} FROM worker WHERE job_id = $1 AND worker = ANY ($2::text[])"
+_STATED = f"SELECT {_COLUMNS} FROM worker WHERE job_id = $1 AND stated_accuracy IS NOT NULL"
 # The conditions are those of the index, word for word, so that the planner uses it.
 _MOST_PROMISING = f"""
     SELECT {_COLUMNS} FROM worker WHERE job_id = $1 AND registered AND status = 'active' AND worker <> ALL ($2::text[])
@@ -37,9 +40,12 @@ _INSERT_NEW = """
 _REGISTER = """
     UPDATE worker w
     SET registered = true, price = coalesce(sent.price, w.price), tier = coalesce(sent.tier, w.tier),
-        skill = coalesce(sent.skill::double precision[], w.skill), trusted = coalesce(sent.trusted, w.trusted)
-    FROM unnest($2::text[], $3::numeric[], $4::text[], $5::text[], $6::boolean[])
-         AS sent (worker, price, tier, skill, trusted)
+        skill = coalesce(sent.skill::double precision[], w.skill), accuracy = coalesce(sent.accuracy, w.accuracy),
+        stated_accuracy = coalesce(sent.stated_accuracy, w.stated_accuracy),
+        stated_weight = coalesce(sent.stated_weight, w.stated_weight), trusted = coalesce(sent.trusted, w.trusted)
+    FROM unnest($2::text[], $3::numeric[], $4::text[], $5::boolean[], $6::double precision[], $7::double precision[],
+                $8::double precision[], $9::text[])
+         AS sent (worker, price, tier, trusted, accuracy, stated_accuracy, stated_weight, skill)
     WHERE w.job_id = $1 AND w.worker = sent.worker"""
 _BLOCK = """
     UPDATE worker w SET status = 'blocked', block = sent.block::jsonb, recount = sent.recount
@@ -70,6 +76,11 @@ async def load_workers(connection: AsyncConnection, job_id: UUID, names: Collect
     """Load these workers; names that the job does not know are left out."""
     rows = await fetch(connection, _LOAD, job_id, list(names)) if names else []
     return {row["worker"]: _worker(row) for row in rows}
+
+
+async def load_stated_workers(connection: AsyncConnection, job_id: UUID) -> dict[str, Worker]:
+    """Load the workers whose accuracy a requester has stated."""
+    return {row["worker"]: _worker(row) for row in await fetch(connection, _STATED, job_id)}
 
 
 async def most_promising(
@@ -114,10 +125,12 @@ async def begin_workers(connection: AsyncConnection, job_id: UUID, names: Collec
 
 async def save_registrations(connection: AsyncConnection, job_id: UUID, sent: Sequence[Registration]) -> None:
     """Register workers; no name may occur twice."""
-    workers, prices, tiers, trusted = columns_of(sent, "worker", "price", "tier", "trusted")
+    workers, *plain = columns_of(
+        sent, "worker", "price", "tier", "trusted", "accuracy", "stated_accuracy", "stated_weight"
+    )
     skills = [None if one.skill is None else array_text(one.skill) for one in sent]
     await begin_workers(connection, job_id, workers)
-    await fetch(connection, _REGISTER, job_id, workers, prices, tiers, skills, trusted)
+    await fetch(connection, _REGISTER, job_id, workers, *plain, skills)
 
 
 async def save_blocks(connection: AsyncConnection, job_id: UUID, blocks: Mapping[str, Mapping[str, Any]]) -> None:

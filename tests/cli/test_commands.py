@@ -11,7 +11,7 @@ import httpx
 import psutil
 import pytest
 
-from tests.service import SUFFICE, environment, postgres_processes, service
+from tests.service import SUFFICE, Service, environment, postgres_processes, service
 from tests.waiting import eventually_blocking
 
 
@@ -28,19 +28,25 @@ def assert_database_stopped(data_dir: Path) -> None:
 JOB = {"labels": ["cat", "dog"], "budget": "5"}
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_it_stops_cleanly_and_keeps_the_data(data_dir, number):
+def test_it_stops_cleanly_and_keeps_the_data(data_dir):
     """Ctrl-C, and a supervisor's SIGTERM, stop the service and its database; the next start has the data."""
     with service(data_dir) as first:
         assert f"Swagger UI is at {first.url}/docs" in first.said
         assert httpx.get(f"{first.url}/readyz").json()["status"] == "ready"
         job = httpx.post(f"{first.url}/v1/jobs", json=JOB).json()
-        assert postgres_processes(data_dir)
-        first.stop(number)
-        assert first.process.returncode == 0
-    assert_database_stopped(data_dir)
+        assert_it_stops(first, data_dir, signal.SIGINT)
     with service(data_dir) as second:
         assert httpx.get(f"{second.url}/v1/jobs/{job['id']}").json() == job
+        assert_it_stops(second, data_dir, signal.SIGTERM)
+    with service(data_dir) as third:
+        assert httpx.get(f"{third.url}/v1/jobs/{job['id']}").json() == job
+
+
+def assert_it_stops(running: Service, data_dir: Path, number: int) -> None:
+    assert postgres_processes(data_dir)
+    running.stop(number)
+    assert running.process.returncode == 0
+    assert_database_stopped(data_dir)
 
 
 def test_what_was_acknowledged_survives_kill_nine_of_everything(data_dir):
@@ -114,15 +120,15 @@ def test_a_lease_expires_while_nobody_asks(data_dir):
         eventually_blocking(lambda: httpx.get(path).json()["reserved"] == "0")
 
 
-def test_every_request_leaves_one_json_line(data_dir):
-    with service(data_dir) as running:
+def test_every_request_leaves_one_json_line(data_dir, database_apart):
+    with service(data_dir, DATABASE_URL=database_apart) as running:
         httpx.get(f"{running.url}/healthz", headers={"X-Request-ID": "find-me"})
         httpx.get(f"{running.url}/v1/nothing")
     lines = [json.loads(line) for line in (data_dir.parent / "log").read_text().splitlines()]
     [found] = [line for line in lines if line.get("request_id") == "find-me"]
     assert (found["method"], found["path"], found["status"], found["level"]) == ("GET", "/healthz", 200, "info")
     assert found["duration_ms"] >= 0
-    with service(data_dir, SUFFICE_LOG_LEVEL="warning") as quiet:
+    with service(data_dir, DATABASE_URL=database_apart, SUFFICE_LOG_LEVEL="warning") as quiet:
         httpx.get(f"{quiet.url}/healthz", headers={"X-Request-ID": "not-me"})
     assert "not-me" not in (data_dir.parent / "log").read_text()
 

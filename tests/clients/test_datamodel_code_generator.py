@@ -15,7 +15,7 @@ GENERATOR = Path(sys.executable).parent / "datamodel-codegen"
 @pytest.fixture(scope="module")
 def models(served: str, tmp_path_factory: pytest.TempPathFactory) -> ModuleType:
     folder = tmp_path_factory.mktemp("models")
-    (folder / "openapi.json").write_text(httpx.get(f"{served}/openapi.json").text)
+    (folder / "openapi.json").write_text(httpx.get(f"{served}/openapi.json", timeout=60).text)
     command = [GENERATOR, "--input", folder / "openapi.json", "--input-file-type", "openapi"]
     options = ["--output", folder / "suffice_models.py", "--output-model-type", "pydantic_v2.BaseModel"]
     subprocess.run([*command, *options, "--formatters", "builtin"], check=True, capture_output=True, timeout=60)

@@ -18,7 +18,7 @@ def generated(served: str, tmp_path_factory: pytest.TempPathFactory):
     """The generated package, importable, with the operations that the generator left out."""
     folder = tmp_path_factory.mktemp("client")
     document = folder / "openapi.json"
-    document.write_text(httpx.get(f"{served}/openapi.json").text)
+    document.write_text(httpx.get(f"{served}/openapi.json", timeout=60).text)
     config = folder / "config.yml"
     config.write_text("post_hooks: []\n")  # formatting the client takes longer than making it
     command = [GENERATOR, "generate", "--path", document, "--output-path", folder / PACKAGE, "--meta", "none"]

@@ -8,7 +8,7 @@ import pytest
 from tests.docs.pages import PROJECT, all_pages, anchors_of, links_of, name_of, prose_of, text_of
 
 README_LINES = 150
-OLD_WORDS = re.compile(r"foretell|foretold|\banew\b|\bdearer\b|\blest\b|by lot", flags=re.IGNORECASE)
+DIALECT = re.compile(r"foretell|foretold|\banew\b|\bdearer\b|\blest\b|by lot", flags=re.IGNORECASE)
 
 
 @pytest.mark.parametrize("page", all_pages(), ids=name_of)
@@ -49,7 +49,7 @@ def test_the_readme_leads_to_the_architecture():
 @pytest.mark.parametrize("page", [page for page in all_pages() if page.name != "CHANGELOG.md"], ids=name_of)
 def test_the_words_are_plain(page: Path):
     found = [
-        (text.count("\n", 0, one.start()) + 1, one[0]) for text in [text_of(page)] for one in OLD_WORDS.finditer(text)
+        (text.count("\n", 0, one.start()) + 1, one[0]) for text in [text_of(page)] for one in DIALECT.finditer(text)
     ]
     assert not found
 

@@ -203,16 +203,21 @@ class Model:
             return "wait", "no-items"
         if not still_open:
             return "stop", "all-resolved"
-        if self.allowed(worker):
-            return ("wait", "budget-reserved") if self._money_may_return(worker) else ("stop", "budget-exhausted")
-        if any(self.new_to(worker, item.key) for item in still_open):
-            return "wait", "all-leased"
-        return "stop", "worker-has-seen-all"
+        return self._why_no_item(worker, still_open)
 
-    def _money_may_return(self, worker: str | None) -> bool:
-        """Live assignments reserve enough for the cheapest item, should they all give their money back."""
+    def _why_no_item(self, worker: str | None, still_open: list[ModelItem]) -> tuple[str, str]:
+        money = None if self.terms.budget is None else self.terms.budget - self.spent  # if all that is out returned
         cheapest = min(self.cost(item, worker) for item in self.items.values())
-        return self.reserved > 0 and self.affords(cheapest - self.reserved)
+        if money is not None and cheapest > money:
+            return "stop", "budget-exhausted"
+        unseen = [item for item in still_open if self.new_to(worker, item.key)]
+        if not unseen:
+            return "stop", "worker-has-seen-all"
+        payable = [item for item in unseen if money is None or self.cost(item, worker) <= money]
+        if not payable:
+            return "stop", "budget-exhausted"
+        has_room = any(self.open_assignments(item.key) < self.wanted(item) for item in payable)
+        return "wait", "budget-reserved" if has_room else "all-leased"
 
     def _check_waiting(self, said: dict[str, Any], headers: httpx.Headers) -> None:
         """A `wait` says how long, and not longer than until the next lease expires."""
@@ -320,9 +325,22 @@ class Model:
             assert Decimal(said["remaining"]) == self.terms.budget - spoken_for >= 0
         assert said["answers"] == len(self.answers)
         assert said["items"] == {state: states.count(state) for state in ("open", "resolved", "given_up")}
-        done = bool(states) and "open" not in states
-        assert said["state"] == ("done" if done else "paused" if self.paused else "running")
+        assert said["state"] in self._expected_states()
         assert 0 <= said["completeness"] <= 1
+
+    def _expected_states(self) -> set[str]:
+        """One state, or two while an expired lease may not have been returned yet."""
+        still_open = [item.cost for item in self.items.values() if item.state == "open"]
+        if self.items and not still_open:
+            return {"done"}
+        if self.paused:
+            return {"paused"}
+        if not still_open or self.terms.budget is None or self.live():
+            return {"running"}
+        cheapest = min(still_open) * min([Decimal(1), *self.prices.values()])
+        if cheapest <= self.terms.budget - self.spent:
+            return {"running"}
+        return {"running", "exhausted"} if self.not_yet_returned else {"exhausted"}
 
     def check_items(self, said: list[dict[str, Any]]) -> None:
         assert [one["key"] for one in said] == list(self.items)

@@ -3,6 +3,8 @@
 import asyncio
 import os
 import random
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any
 
 import httpx
@@ -69,6 +71,23 @@ class Labeler:
             await asyncio.sleep(0.05)
 
 
+@asynccontextmanager
+async def labelers(url: str, job: dict[str, Any], record: Record) -> AsyncIterator[None]:
+    """Let all clients work until the end of the block."""
+    over = asyncio.Event()
+    async with asyncio.TaskGroup() as everybody:
+        for number in range(CLIENTS):
+            everybody.create_task(Labeler(number, url, job, record).work(over))
+        yield
+        over.set()
+
+
+async def some_work(record: Record, chance: random.Random) -> None:
+    """Wait for some more answers, and then until any moment within a tenth of a second: the next kill comes there."""
+    await more_answers(record, chance.randint(10, 40))
+    await asyncio.sleep(chance.random() / 10)
+
+
 async def more_answers(record: Record, number: int) -> None:
     """Wait for so many more recorded answers: no kill without a load, no end without a recovery."""
     before = len(record.accepted)
@@ -87,19 +106,15 @@ async def test_nothing_acknowledged_is_lost_when_the_service_is_killed(tmp_path,
     settings = QUICK | {"DATABASE_URL": database_url}
     running = await asyncio.to_thread(Service, tmp_path / "kept", **settings)
     port = running.url.rpartition(":")[2]
-    over, record = asyncio.Event(), Record()
+    record = Record()
     try:
         job = create(running.url)
-        async with asyncio.TaskGroup() as everybody:
-            for number in range(CLIENTS):
-                everybody.create_task(Labeler(number, running.url, job, record).work(over))
+        async with labelers(running.url, job, record):
             for _ in range(KILLS):
-                await more_answers(record, chance.randint(10, 40))
-                await asyncio.sleep(chance.random() / 10)
+                await some_work(record, chance)
                 running.kill()
                 running = await asyncio.to_thread(Service, tmp_path / "kept", **settings, SUFFICE_PORT=port)
             await more_answers(record, 20)
-            over.set()
         await wait_for_rest(running.url, job)
     finally:
         running.kill()
@@ -113,18 +128,14 @@ async def test_nothing_acknowledged_is_lost_when_the_database_is_killed(tmp_path
     chance = random.Random(2)  # noqa: S311  when to kill is no secret
     data_dir = tmp_path / "kept"
     running = await asyncio.to_thread(Service, data_dir, **QUICK)
-    over, record = asyncio.Event(), Record()
+    record = Record()
     try:
         job = create(running.url)
-        async with asyncio.TaskGroup() as everybody:
-            for number in range(CLIENTS):
-                everybody.create_task(Labeler(number, running.url, job, record).work(over))
+        async with labelers(running.url, job, record):
             for _ in range(KILLS):
-                await more_answers(record, chance.randint(10, 40))
-                await asyncio.sleep(chance.random() / 10)
+                await some_work(record, chance)
                 psutil.Process(int((data_dir / "postgres" / "postmaster.pid").read_text().split()[0])).kill()
             await more_answers(record, 40)
-            over.set()
         await wait_for_rest(running.url, job)
         assert_only_answers_and_pauses(record)
         assert record.statuses[503] + record.codes["connection lost"] > 0

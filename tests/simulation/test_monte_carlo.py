@@ -58,7 +58,7 @@ def test_votes_alone_cost_what_a_walk_costs():
     """Ratio 4, all workers right with .8: three agreeing votes close an item; enumeration gives the mean length."""
     policy = policy_of(requirement={"kind": "ratio", "min_ratio": 4}, worker_model={"kind": "anonymous"}, max_labels=7)
     size = (20, 400, 30)
-    worlds = Worlds(
+    worlds = Worlds.plain(
         np.zeros(size[:2], dtype=np.int64),
         np.zeros(size[:2]),
         np.full((20, 30), np.log(4)),
@@ -100,12 +100,14 @@ def test_it_ends_where_the_job_in_memory_ends(model):
     policy = policy_of(worker_model={"kind": model})
     real = []
     for seed in range(depth(2, 5)):
-        campaign = SimulatedJob(policy, Crowd(truths(120, 2, rng), skilled(rate, 2)), np.random.default_rng(seed))
-        for _ in visits(campaign, rng):
+        simulated_job = SimulatedJob(policy, Crowd(truths(120, 2, rng), skilled(rate, 2)), np.random.default_rng(seed))
+        for _ in visits(simulated_job, rng):
             pass
-        real.append((campaign.job.answers / 120, (campaign.job.label >= 0).mean(), campaign.accuracy()))
+        real.append((simulated_job.job.answers / 120, (simulated_job.job.label >= 0).mean(), simulated_job.accuracy()))
     ability = np.tile(np.log(rate / (1 - rate)), (19, 1))
-    worlds = Worlds(rng.integers(2, size=(19, 120)), np.zeros((19, 120)), ability, 0 * ability, np.full(25, 1 / 25), 2)
+    worlds = Worlds.plain(
+        rng.integers(2, size=(19, 120)), np.zeros((19, 120)), ability, 0 * ability, np.full(25, 1 / 25), 2
+    )
     last = finished(policy, worlds).tallies[-1]
     predicted = last.labels.mean() / 120, last.resolved.mean() / 120, (last.right / last.resolved).mean()
     np.testing.assert_allclose(predicted, np.mean(real, axis=0), rtol=0.08, atol=0.02)
@@ -115,7 +117,7 @@ def test_those_who_guess_are_turned_away_as_in_a_job():
     """Every world excludes guessers by its own fits, and nobody else."""
     ability = np.tile(np.repeat([0.0, 2.0], [6, 14]), (4, 1))
     truth = np.random.default_rng(4).integers(2, size=(4, 150))
-    worlds = Worlds(truth, np.zeros(truth.shape), ability, 0 * ability, np.full(20, 1 / 20), 2)
+    worlds = Worlds.plain(truth, np.zeros(truth.shape), ability, 0 * ability, np.full(20, 1 / 20), 2)
     simulation = finished(policy_of(requirement={"kind": "count", "labels": 7}), worlds)
     assert (simulation.excluded[:, :6].sum(axis=1) >= 3).all()
     assert not simulation.excluded[:, 6:].any()

@@ -68,22 +68,22 @@ def fast(crowd, policy, workers, order, answers, budget, low_information=None):
 
 def plainly(crowd, policy, workers, order, answers, run, budget):
     """The same, by one job that computes all values again for every question."""
-    campaign = recorded_job(crowd, policy, run, budget=budget)
-    asks = ask_until_done(campaign, crowd, run, workers, order)
-    while campaign.job.answers < answers and next(asks, None) is not None:
+    simulated_job = recorded_job(crowd, policy, run, budget=budget)
+    asks = ask_until_done(simulated_job, crowd, run, workers, order)
+    while simulated_job.job.answers < answers and next(asks, None) is not None:
         pass
-    return campaign
+    return simulated_job
 
 
 def compare(crowd, policy, workers, order="random", low_information=None):
     answers, policy = min(5 * len(crowd.items), len(crowd.label) - 1), with_worker_choice(policy, workers)
     side_by_side, runs = fast(crowd, policy, workers, order, answers, float(answers), low_information)
     for run, pairs in enumerate(side_by_side):
-        campaign = plainly(crowd, policy, workers, order, answers, run, float(answers))
-        assert pairs == [(item, worker) for item, worker, _ in campaign._answers]
+        simulated_job = plainly(crowd, policy, workers, order, answers, run, float(answers))
+        assert pairs == [(item, worker) for item, worker, _ in simulated_job._answers]
         own = slice(run * runs.items, (run + 1) * runs.items)
-        assert runs.label[own].tolist() == campaign.job.label.tolist()
-        np.testing.assert_array_equal(runs.priority[own], campaign.job.priority)
+        assert runs.label[own].tolist() == simulated_job.job.label.tolist()
+        np.testing.assert_array_equal(runs.priority[own], simulated_job.job.priority)
     return side_by_side, runs
 
 

@@ -136,12 +136,12 @@ def in_process(
     """What the first seed of `suffice replay` asks, and the labels that result."""
     money = None if budget is None else float(budget)
     if runs_sequentially(policy, workers):
-        campaign = recorded_job(crowd, policy, 0, budget=money)
-        campaign.crowd = noting = Noting(crowd)
-        asks = ask_until_done(campaign, crowd, 0, workers, "random")
-        while campaign.job.answers < answers and next(asks, None) is not None:
+        simulated_job = recorded_job(crowd, policy, 0, budget=money)
+        simulated_job.crowd = noting = Noting(crowd)
+        asks = ask_until_done(simulated_job, crowd, 0, workers, "random")
+        while simulated_job.job.answers < answers and next(asks, None) is not None:
             pass
-        given, label = named(crowd, noting.asked), campaign.job.label
+        given, label = named(crowd, noting.asked), simulated_job.job.label
     else:
         runs = RecordedRuns(crowd, policy, 1, budget=money)
         selection = selection_for(runs, workers, "random")

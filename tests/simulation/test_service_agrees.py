@@ -29,10 +29,10 @@ def crowd_of(rng: np.random.Generator, guessing: int = 2) -> Crowd:
     return Crowd(truths(ITEMS, 2, rng), habits)
 
 
-def campaign_of(policy: JobPolicy, crowd: Crowd, rng: np.random.Generator, **terms: object) -> Told:
-    campaign = Told(policy, crowd, rng, **terms)
-    campaign.job.number = np.array([number_of(f"w{n}") for n in range(WORKERS)])
-    return campaign
+def simulated_job_of(policy: JobPolicy, crowd: Crowd, rng: np.random.Generator, **terms: object) -> Told:
+    simulated_job = Told(policy, crowd, rng, **terms)
+    simulated_job.job.number = np.array([number_of(f"w{n}") for n in range(simulated_job.job.workers)])
+    return simulated_job
 
 
 FIELDS = {
@@ -50,7 +50,7 @@ async def test_the_same_requests_lead_to_the_same_decisions(client, fields):
     """Items, verdicts and skills are the same, also after refits and changes of the model."""
     body = {"labels": list(LABELS), "budget": None, "seed": 4} | fields
     rng = np.random.default_rng(9)
-    campaign = campaign_of(
+    simulated_job = simulated_job_of(
         JobPolicy.model_validate({key: body[key] for key in body if key != "budget"}), crowd_of(rng), rng
     )
     path = f"/v1/jobs/{(await client.post('/v1/jobs', json=body)).json()['id']}"
@@ -58,27 +58,27 @@ async def test_the_same_requests_lead_to_the_same_decisions(client, fields):
     coming, steps = np.random.default_rng(3), 0
     for worker in coming.integers(0, WORKERS, 120).tolist():
         given = (await client.post(f"{path}/next", json={"worker": f"w{worker}"})).json()["assignments"]
-        if not campaign.serve(worker):
+        if not simulated_job.serve(worker):
             assert given == []
             continue
-        item, _, label = campaign.last
+        item, _, label = simulated_job.last
         assert [one["item"] for one in given] == [f"i{item + 1}"], f"step {steps}"
         answer = {"assignment": given[0]["id"], "label": LABELS[label]}
         told = (await client.post(f"{path}/answers", json=answer)).json()
         if told["verdict"] != "continue":  # a refit that the answer caused may have closed the item afterwards
-            assert fields.get("refit", {}).get("reopen") or not campaign.job.open[item]
+            assert fields.get("refit", {}).get("reopen") or not simulated_job.job.open[item]
         steps += 1
     assert steps > 100
     shown = (await client.get(f"{path}/workers")).json()["workers"]
-    if campaign.job.skill.shape[1]:
-        accuracy = campaign.job.engine.model.accuracy(campaign.job.skill)
+    if simulated_job.job.skill.shape[1]:
+        accuracy = simulated_job.job.engine.model.accuracy(simulated_job.job.skill)
         for one in shown:
             assert one["skill"]["estimate"] == pytest.approx(
                 accuracy[int(one["worker"][1:])], abs=5e-5
             )  # shown with four decimals
     status = (await client.get(path)).json()
-    assert status["items"]["open"] == int(campaign.job.open.sum())
-    assert status["answers"] == campaign.job.answers == steps
+    assert status["items"]["open"] == int(simulated_job.job.open.sum())
+    assert status["answers"] == simulated_job.job.answers == steps
 
 
 COST = np.resize([1.0, 0.5, 2.0, 0.3], ITEMS)
@@ -105,6 +105,11 @@ TERMS = {
     "weighted votes": TESTS | OWN_GOLD | {"worker_model": {"kind": "weighted"}, "requirement": {"kind": "ratio"}},
     "votes left out": TESTS | OWN_GOLD | FILTER | {"spammers": {"min_answers": 5, "alpha": 0.4}},
     "calibrated": {"gold": {"first_share": 0.7, "last_share": 0.6}} | SURE,
+    "a source who answers": TESTS | SURE | {"prior_source": "w2"},
+    "a source who guesses": SURE | {"prior_source": "w6", "spammers": {"min_answers": 3, "alpha": 0.4}},
+    "a source in one coin": SURE | {"prior_source": "w1", "worker_model": {"kind": "one-coin"}},
+    "a source in other terms": OWN_GOLD
+    | {"prior_source": "w1", "worker_model": {"kind": "confusion"}, "refit": {"first": 9}},
     "a budget that is split": VOTES | {"allocation": {"kind": "crowdbudget"}, "budget": "60"},
 }
 
@@ -128,23 +133,25 @@ async def test_money_gold_blocks_and_choices_are_the_same(client, name):
     body = {"labels": list(LABELS), "budget": None, "seed": 4} | fields
     policy = JobPolicy.model_validate({key: body[key] for key in body if key != "budget"})
     budget = None if body["budget"] is None else float(body["budget"])
-    campaign = campaign_of(policy, crowd, rng, context=context, price=PRICE, budget=budget)
+    source = int(fields["prior_source"][1:]) if "prior_source" in fields else None
+    simulated_job = simulated_job_of(policy, crowd, rng, context=context, price=PRICE, budget=budget, source=source)
     path = await job_on_these_terms(client, body, gold)
     coming = np.random.default_rng(3)
     for _ in range(90):
         team = coming.permutation(WORKERS)[:3]
         given = (await client.post(f"{path}/next", json={"workers": [f"w{n}" for n in team]})).json()["assignments"]
-        if not campaign.serve_one_of(team):
+        if not simulated_job.serve_one_of(team):
             assert given == []
             continue
-        item, worker, label = campaign.last
+        item, worker, label = simulated_job.last
         assert [(one["item"], one["worker"]) for one in given] == [(f"i{item}", f"w{worker}")]
         told = await client.post(f"{path}/answers", json={"assignment": given[0]["id"], "label": LABELS[label]})
         assert told.status_code == 200, told.text
-    await assert_same_books(client, path, campaign)
-    assert campaign.gold_asked.any()
-    assert campaign.blocked.any() == ("spammers" in fields)
-    assert (campaign.job.engine.calibration is not None) == (name == "calibrated")
+    await assert_same_books(client, path, simulated_job)
+    await assert_same_skills(client, path, simulated_job)
+    assert simulated_job.gold_asked.any()
+    assert simulated_job.blocked.any() == ("spammers" in fields)
+    assert (simulated_job.job.engine.calibration is not None) == (name == "calibrated")
 
 
 async def job_on_these_terms(client: httpx.AsyncClient, body: dict, gold: np.ndarray) -> str:
@@ -163,15 +170,25 @@ async def job_on_these_terms(client: httpx.AsyncClient, body: dict, gold: np.nda
     return path
 
 
-async def assert_same_books(client: httpx.AsyncClient, path: str, campaign: Told) -> None:
+async def assert_same_skills(client: httpx.AsyncClient, path: str, simulated_job: Told) -> None:
+    """The source of the priors is a worker like any other, and both have learned the same about it."""
+    model, source = simulated_job.job.engine.model, simulated_job.policy.prior_source
+    if np.isnan(model.interval(simulated_job.job.skill)).any() or not model.fits_skills:
+        return
+    shown = (await client.get(f"{path}/workers/{source}")).json()["skill"]["estimate"]
+    position = int(source[1:]) if source != "prior" else WORKERS
+    assert shown == pytest.approx(model.accuracy(simulated_job.job.skill)[position], abs=5e-5)
+
+
+async def assert_same_books(client: httpx.AsyncClient, path: str, simulated_job: Told) -> None:
     """Both have the same spending, the same facts about workers, and the same state of the items."""
-    job = campaign.job
+    job = simulated_job.job
     assert float((await client.get(path)).json()["spent"]) == pytest.approx(job.spent)
     shown = (await client.get(f"{path}/workers")).json()["workers"]
     assert [
         (one["status"] == "blocked", one["scored_answers"], one["agreed_answers"], one["gold"]["asked"])
-        for one in sorted(shown, key=lambda one: one["worker"])
-    ] == list(zip(campaign.blocked, job.scored_answers, job.agreed_answers, campaign.gold_asked, strict=True))
+        for one in sorted(shown, key=lambda one: (one["worker"] == "prior", one["worker"]))
+    ] == list(zip(simulated_job.blocked, job.scored_answers, job.agreed_answers, simulated_job.gold_asked, strict=True))
     results = (await client.get(f"{path}/results", params={"limit": ITEMS})).json()["results"]
     labels = [one["label"] if one["state"] == "resolved" else None for one in results]
     assert labels == [None if label < 0 else LABELS[label] for label in job.label.tolist()]

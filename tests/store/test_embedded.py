@@ -77,7 +77,7 @@ def test_the_servers_own_user_is_added_by_one_at_a_time(tmp_path, monkeypatch):
     assert most == [1, 1, 1, 1]
 
 
-async def test_a_half_made_folder_is_made_anew(tmp_path):
+async def test_a_half_made_folder_is_made_again(tmp_path):
     """A crash during the first start leaves only a draft, which is thrown away."""
     draft = tmp_path / "postgres.new"
     draft.mkdir()

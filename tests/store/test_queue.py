@@ -20,7 +20,7 @@ async def look_for_one(connection, job_id):
 
 
 async def look_who_waits(connection, job_id):
-    return await who_finds_room(connection, job_id, ["w1", "w2", None])
+    return await who_finds_room(connection, job_id, dict.fromkeys(["w1", "w2", None], Decimal(1)), None)
 
 
 @pytest.mark.parametrize(("read", "count"), [(read_ahead, 16), (look_for_one, 1), (look_who_waits, 3)])
@@ -66,4 +66,4 @@ async def test_who_has_answered_much_finds_the_rest_quickly(new_job, database):
         assert await best_open_items(
             connection, UUID(job.id), worker="model", price=Decimal(1), affordable=None, besides=[], most=1
         )
-        assert await who_finds_room(connection, UUID(job.id), ["model"]) == {"model"}
+        assert await who_finds_room(connection, UUID(job.id), {"model": Decimal(1)}, None) == {"model"}

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import partial
 from typing import Annotated, Any, cast
 
 from pydantic import (
@@ -14,6 +15,8 @@ from pydantic import (
     WithJsonSchema,
 )
 from pydantic_core import CoreSchema
+
+_CENTS = 2  # decimals of an expected amount
 
 
 def _plain(amount: Decimal) -> Decimal:
@@ -52,6 +55,8 @@ AmountOut = Annotated[
 # The bounds are only in the schema, not validated: rounding errors such as 1.0000000000000002 are rounded away.
 SHARE_BOUNDS = Field(json_schema_extra={"minimum": 0, "maximum": 1})
 Share = Annotated[float, PlainSerializer(lambda share: round(share, 4), return_type=float), SHARE_BOUNDS]
+# A belief about one item: 0.999 and 0.9999 are different.
+Probability = Annotated[float, PlainSerializer(partial(round, ndigits=6), return_type=float), SHARE_BOUNDS]
 Number = Annotated[float, PlainSerializer(lambda number: round(number, 4), return_type=float)]
 AnyJson = Annotated[Any, WithJsonSchema({})]
 
@@ -100,3 +105,14 @@ def money(amount: float | Decimal, decimals: int = 6) -> Decimal:
     '306.66'
     """
     return Decimal(f"{amount:.{decimals}f}").normalize() + 0
+
+
+def rounded_money(amount: float | Decimal) -> Decimal:
+    """Round an expected amount as people write it: to cents, or to three digits if it is less than one.
+
+    >>> [f"{rounded_money(amount):f}" for amount in (306.66044, 18.4, 1200.0, 0.29998, 0.001254, -0.0)]
+    ['306.66', '18.4', '1200', '0.3', '0.00125', '0']
+    """
+    if -1 < amount < 1:
+        return money(float(f"{amount:.3g}"))
+    return money(amount, _CENTS)

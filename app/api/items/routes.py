@@ -13,7 +13,7 @@ from app.api.http.pagination import Cursor, Limit, after_number, cursor_of
 from app.api.http.problems import documented
 from app.api.http.service_route import ServiceRoute
 from app.api.http.services import JobId, ServicesOf
-from app.api.items.schemas import ItemAnswerOut, ItemHistory, ItemOut, ItemsAdded, ItemsOut
+from app.api.items.schemas import ItemAnswerOut, ItemChanges, ItemHistory, ItemOut, ItemsAdded, ItemsOut
 from app.api.items.uploads import reader_for, spooled
 from app.domain.item import DECISION_OF, Item, ItemState
 from app.domain.job import Job
@@ -21,16 +21,21 @@ from app.domain.kept_reply import Reply
 from app.errors import (
     IdempotencyConflict,
     InvalidInput,
+    ItemAssigned,
     ItemConflict,
+    ItemHasAnswers,
     ItemUnknown,
     JobUnknown,
     LabelUnknown,
     UnsupportedMediaType,
 )
 from app.use_cases.items import add_items as item_import
+from app.use_cases.items import change_item as changing
 from app.use_cases.items.read_items import read_item, read_items
 
 router = APIRouter(prefix="/v1/jobs/{job}/items", tags=["items"], route_class=ServiceRoute)
+
+ItemPath = Annotated[str, Path(description="The item's key", json_schema_extra={"example": "i1"})]
 
 _ROWS = [
     {"key": "i1", "payload": {"url": "https://example.org/1.jpg"}},
@@ -106,16 +111,21 @@ def _reply(done: item_import.Added) -> Reply:
     return Reply(status=HTTPStatus.CREATED, headers={}, body=body.model_dump_json())
 
 
-@router.get("", summary="List items", responses=documented(JobUnknown, InvalidInput))
+@router.get("", summary="List items", responses=documented(JobUnknown, InvalidInput, LabelUnknown))
 async def list_items(
     services: ServicesOf,
     job_id: JobId,
     state: Annotated[ItemState | None, Query(description="Only items in this state")] = None,
+    label: Annotated[str | None, Query(max_length=200, description="Only items with this final label")] = None,
     cursor: Cursor = None,
     limit: Limit = 100,
 ) -> ItemsOut:
-    """See the state of items, in the order in which they were added: votes, verdict, priority, open assignments."""
-    page = await read_items(services.database, job_id, state=state, after=after_number(cursor), most=limit)
+    """See the state of items, in the order in which they were added: votes, verdict, priority, open assignments.
+
+    A cursor continues the list with the filters that you send with it: send the same ones for all pages.
+    """
+    after = after_number(cursor)
+    page = await read_items(services.database, job_id, state=state, label=label, after=after, most=limit)
     following = None if page.next_after is None else cursor_of(page.next_after)
     return ItemsOut(items=[ItemOut(**_item_fields(page.job, item)) for item in page.items], next_cursor=following)
 
@@ -128,7 +138,7 @@ async def list_items(
 async def get_item(
     services: ServicesOf,
     job_id: JobId,
-    key: Annotated[str, Path(description="The item's key", json_schema_extra={"example": "i1"})],
+    key: ItemPath,
 ) -> ItemHistory:
     """Understand a verdict: every answer and its effect, how likely each label is, and the reason."""
     story = await read_item(services.database, job_id, key)
@@ -150,6 +160,41 @@ async def get_item(
             for answer in story.answers
         ],
     )
+
+
+@router.patch(
+    "/{key:path}",
+    summary="Change an item",
+    responses=documented(JobUnknown, ItemUnknown, ItemHasAnswers, ItemAssigned, LabelUnknown, InvalidInput, body=True),
+)
+async def change_item(services: ServicesOf, job_id: JobId, key: ItemPath, body: ItemChanges) -> ItemOut:
+    """Correct an item before its first answer: a forgotten cost, a wrong payload, gold, a prior.
+
+    Fields that you leave out stay as they are; `null` is as if the field had not been sent. The key cannot be changed.
+    All counters of the job are then as if the item had been added like this. An item with answers is refused with
+    `item-has-answers`, and one that a worker holds at the moment with `item-assigned`: the worker sees what was sent.
+    """
+    changes = {name: getattr(body, name) for name in body.model_fields_set}
+    async with services.job_locks.of(job_id):
+        changed = await changing.change_item(services.database, job_id, key, changes, services.clock)
+    return ItemOut(**_item_fields(changed.job, changed.item))
+
+
+@router.delete(
+    "/{key:path}",
+    status_code=204,
+    summary="Delete an item",
+    responses=documented(JobUnknown, ItemUnknown, ItemHasAnswers, ItemAssigned, InvalidInput),
+)
+async def delete_item(services: ServicesOf, job_id: JobId, key: ItemPath) -> None:
+    """Delete an item that was added by mistake, before its first answer.
+
+    An item with answers is refused with `item-has-answers`: they are paid, and workers were judged by them. One that a
+    worker holds at the moment is refused with `item-assigned`. Deleting it again answers 404 `item-unknown`: if a
+    response was lost, that means the same as 204. The key can then be added again.
+    """
+    async with services.job_locks.of(job_id):
+        await changing.delete_item(services.database, job_id, key, services.clock)
 
 
 def _item_fields(job: Job, item: Item) -> dict[str, Any]:

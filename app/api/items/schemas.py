@@ -6,12 +6,20 @@ from contextlib import suppress
 from datetime import datetime
 from typing import Annotated
 
-from pydantic import AfterValidator, BaseModel, Field, JsonValue, WithJsonSchema
+from pydantic import AfterValidator, BaseModel, Field, JsonValue, WithJsonSchema, model_validator
 from pydantic_core import PydanticCustomError, to_json
 
-from app.api.http.common_schemas import AmountOut, AnyJson, CostIn, FirstErrorOnly, ReasonOut, RequestBody
+from app.api.http.common_schemas import (
+    AmountOut,
+    AnyJson,
+    CostIn,
+    FirstErrorOnly,
+    Probability,
+    ReasonOut,
+    RequestBody,
+)
 from app.api.http.pagination import NextCursor
-from app.api.work.schemas import Verdict
+from app.api.work.schemas import Priority, Verdict
 from app.domain.item import ItemState
 from app.policy.core.text import Key
 
@@ -63,6 +71,32 @@ class ItemIn(RequestBody):
     ] = None
 
 
+class ItemChanges(RequestBody):
+    """Fields of an item to change. A field that is left out stays as it is; null is as if it had not been sent."""
+
+    payload: Annotated[Payload, Field(description="What the worker needs to see; returned as it was sent")] = None
+    cost: Annotated[CostIn | None, Field(description="What one answer costs; null: the `answer_cost` of the job")] = (
+        None
+    )
+    gold: Annotated[str | None, Field(description="The right label, if it is known; null: it is not")] = None
+    prior: Annotated[
+        dict[str, Annotated[float, Field(ge=0, le=1)]] | None,
+        Field(description="What a model believes beforehand: a probability per label; null: nothing"),
+    ] = None
+    features: Annotated[
+        Annotated[list[Annotated[float, Field(allow_inf_nan=False)]], FirstErrorOnly()] | None,
+        Field(max_length=10_000, description="Numbers that describe the item"),
+    ] = None
+
+    @model_validator(mode="after")
+    def _changes_something(self) -> "ItemChanges":
+        if not self.model_fields_set:
+            raise PydanticCustomError(
+                "no_change", "Must have at least one of {names}", {"names": ", ".join(type(self).model_fields)}
+            )
+        return self
+
+
 class ItemsAdded(BaseModel):
     """How many items a request added."""
 
@@ -95,9 +129,9 @@ class ItemOut(BaseModel):
     state: Annotated[ItemState, Field(description="Whether it is still open")]
     votes: Annotated[dict[str, int], Field(description="How many counted votes each label has")]
     label: Annotated[str | None, Field(description="The final label; null until the item is resolved")]
-    confidence: Annotated[float, Field(ge=0, le=1, description="How likely the leading label is right")]
+    confidence: Annotated[Probability, Field(description="How likely the leading label is right")]
     priority: Annotated[
-        float, Field(description="What one more answer is worth; the open item with the highest priority is next")
+        Priority, Field(description="What one more answer is worth; the open item with the highest priority is next")
     ]
     open_assignments: Annotated[int, Field(description="Assignments that are live at the moment")]
     max_open_assignments: Annotated[int, Field(description="How many may be live at once")]
@@ -108,7 +142,7 @@ class ItemOut(BaseModel):
 class ItemHistory(ItemOut):
     """An item with its answers one by one."""
 
-    posterior: Annotated[dict[str, float], Field(description="How likely each label is the right one")]
+    posterior: Annotated[dict[str, Probability], Field(description="How likely each label is the right one")]
     answers: Annotated[list[ItemAnswerOut], Field(description="In the order in which they were recorded")]
 
 

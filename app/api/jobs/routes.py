@@ -1,31 +1,33 @@
 """Jobs over HTTP."""
 
 from datetime import datetime, timedelta
-from typing import Any, cast
+from typing import Annotated, Any, cast
 from uuid import uuid4
 
-from fastapi import APIRouter, Request, Response
+from fastapi import APIRouter, Query, Request, Response
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.api.audits.trust import trust_out
-from app.api.http.common_schemas import ReasonOut
+from app.api.http.common_schemas import ReasonOut, rounded_money
 from app.api.http.idempotency import REPLAYED, IdempotencyKey, keyed_request, response_of
 from app.api.http.middleware import lift_time_limit
 from app.api.http.pagination import Cursor, Limit, after_job, cursor_of
 from app.api.http.problems import documented
 from app.api.http.service_route import ServiceRoute
 from app.api.http.services import JobId, ServicesOf
-from app.api.jobs.schemas import ItemCounts, JobChanges, JobIn, JobOut, JobsOut, WorkerModelInForce
+from app.api.jobs.schemas import CostToFinishOut, ItemCounts, JobChanges, JobIn, JobOut, JobsOut, WorkerModelInForce
 from app.api.plans.forecast_schemas import job_forecast_out
 from app.api.plans.plan_schemas import job_plan_out
-from app.domain.job import Job
+from app.domain.job import Job, JobState
 from app.domain.kept_reply import NO_JOB, Reply
 from app.errors import BudgetBelowCommitted, IdempotencyConflict, InvalidInput, JobUnknown
+from app.policy.core.text import Key
 from app.policy.job_policy import JobPolicy
 from app.use_cases.jobs import change_job as changing
 from app.use_cases.jobs import create_job as creating
 from app.use_cases.jobs import manage_jobs
 from app.use_cases.jobs.budget_warnings import budget_warnings
+from app.use_cases.jobs.job_state import cost_to_finish, state_message
 from app.use_cases.jobs.manage_jobs import read_job
 from app.use_cases.kept_replies import reply_once
 
@@ -74,9 +76,18 @@ async def _created(connection: AsyncConnection, body: JobIn, now: datetime) -> R
 
 
 @router.get("", summary="List jobs", responses=documented(InvalidInput))
-async def list_jobs(services: ServicesOf, cursor: Cursor = None, limit: Limit = 100) -> JobsOut:
-    """List all jobs, the newest first, each with the same fields as `GET /v1/jobs/{job}`."""
-    page = await manage_jobs.list_jobs(services.database, after=after_job(cursor), most=limit)
+async def list_jobs(
+    services: ServicesOf,
+    state: Annotated[JobState | None, Query(description="Only jobs in this state")] = None,
+    name: Annotated[Key | None, Query(description="Only jobs with exactly this name")] = None,
+    cursor: Cursor = None,
+    limit: Limit = 100,
+) -> JobsOut:
+    """List jobs, the newest first, each with the same fields as `GET /v1/jobs/{job}`.
+
+    A cursor continues the list with the filters that you send with it: send the same ones for all pages.
+    """
+    page = await manage_jobs.list_jobs(services.database, after=after_job(cursor), most=limit, state=state, name=name)
     following = None if page.next_after is None else cursor_of(page.next_after[0].isoformat(), page.next_after[1])
     return JobsOut(jobs=[job_out(job) for job in page.jobs], next_cursor=following)
 
@@ -155,6 +166,15 @@ def _worker_model_in_force(job: Job) -> WorkerModelInForce:
     return WorkerModelInForce(kind=stages[job.stage], reason=reason, heldout_log_likelihood={}, heldout_answers=0)
 
 
+def _cost_to_finish_out(job: Job) -> CostToFinishOut | None:
+    cost = cost_to_finish(job)
+    if cost is None:
+        return None
+    return CostToFinishOut(
+        estimate=rounded_money(cost.estimate), low=rounded_money(cost.low), high=rounded_money(cost.high)
+    )
+
+
 def job_out(job: Job) -> JobOut:
     """Build the response for a job without validation: the stored job was validated before."""
     return JobOut.model_construct(
@@ -169,6 +189,8 @@ def job_out(job: Job) -> JobOut:
         next_refit_at=job.refit_at,
         created_at=job.created_at,
         state=job.state,
+        state_message=state_message(job),
+        cost_to_finish=_cost_to_finish_out(job),
         spent=job.spent,
         reserved=job.reserved,
         remaining=job.remaining,

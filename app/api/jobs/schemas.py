@@ -148,6 +148,14 @@ class WorkerModelInForce(BaseModel):
     heldout_answers: Annotated[int, Field(description="How many answers were held out")]
 
 
+class CostToFinishOut(BaseModel):
+    """What the open items would still cost, with an interval that contains the cost in nine of ten cases."""
+
+    estimate: Annotated[AmountOut, Field(description="The mean over the simulated runs", examples=["18.40"])]
+    low: Annotated[AmountOut, Field(description="The lower end of the interval", examples=["15.10"])]
+    high: Annotated[AmountOut, Field(description="The upper end of the interval", examples=["22.90"])]
+
+
 class JobNames(BaseModel):
     id: Annotated[str, Field(description="The job's id, for the paths of all other operations")]
     name: Annotated[str | None, Field(description="A name for people")]
@@ -170,7 +178,27 @@ class JobOut(JobPolicy, JobNames):  # this order puts id and name first in the r
         int | None, Field(description="The number of answers at which the next refit starts; null: only on request")
     ]
     created_at: Annotated[datetime, Field(description="When the job was created")]
-    state: Annotated[JobState, Field(description="Whether the job gives out work")]
+    state: Annotated[
+        JobState,
+        Field(
+            description="`running`: it gives out work; `paused`: not until it is resumed; `exhausted`: its money buys "
+            "no further answer, and none is out; `done`: no item is open"
+        ),
+    ]
+    state_message: Annotated[
+        str,
+        Field(
+            description="What the state means and what to do, for people",
+            examples=["This job has spent its budget. Raise `budget` by about 18.40 to finish the 112 open items."],
+        ),
+    ]
+    cost_to_finish: Annotated[
+        CostToFinishOut | None,
+        Field(
+            description="What the open items would take once the money is spent; null before that, and until a "
+            "forecast of it is there"
+        ),
+    ]
     spent: Annotated[AmountOut, Field(description="Paid for answers")]
     reserved: Annotated[AmountOut, Field(description="Reserved for live assignments")]
     remaining: Annotated[AmountOut | None, Field(description="budget - spent - reserved; null: unlimited")]
@@ -186,7 +214,8 @@ class JobOut(JobPolicy, JobNames):  # this order puts id and name first in the r
         JobForecastOut | None,
         Field(
             description="How the job will probably end. Created automatically after 20 answers, again whenever the "
-            "number of answers has grown by half, and by POST /v1/jobs/{job}/forecast; null: not yet"
+            "number of answers has grown by half, when the money or the items end, and by POST "
+            "/v1/jobs/{job}/forecast; null: not yet"
         ),
     ]
 

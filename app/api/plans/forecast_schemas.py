@@ -7,11 +7,9 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, Field
 
-from app.api.http.common_schemas import AmountOut, Number, Share, money
+from app.api.http.common_schemas import AmountOut, Number, Share, rounded_money
 from app.domain.job import Job
 from app.simulation.job_forecast import JobOutcome
-
-_CENTS = 2  # decimals of an expected amount
 
 
 class RangeOut(BaseModel):
@@ -20,6 +18,14 @@ class RangeOut(BaseModel):
     expected: Annotated[Number, Field(description="The mean over the simulated runs")]
     low: Annotated[Number, Field(description="The lower end of the interval")]
     high: Annotated[Number, Field(description="The upper end of the interval")]
+
+
+class CountRangeOut(BaseModel):
+    """An expected count, with an interval that contains the outcome with the probability `interval_probability`."""
+
+    expected: Annotated[int, Field(description="The mean over the simulated runs, rounded")]
+    low: Annotated[int, Field(description="The lower end of the interval")]
+    high: Annotated[int, Field(description="The upper end of the interval")]
 
 
 class CostRangeOut(BaseModel):
@@ -34,10 +40,10 @@ class JobOutcomeOut(BaseModel):
     """How the job ends if it may spend up to `budget`."""
 
     budget: Annotated[AmountOut | None, Field(description="What all answers together may cost; null: unlimited")]
-    resolved: Annotated[RangeOut, Field(description="Items that get a label")]
-    given_up: Annotated[RangeOut, Field(description="Items that are given up")]
-    open: Annotated[RangeOut, Field(description="Items that stay open because the money or the workers run out")]
-    answers: Annotated[RangeOut, Field(description="Answers that are paid for")]
+    resolved: Annotated[CountRangeOut, Field(description="Items that get a label")]
+    given_up: Annotated[CountRangeOut, Field(description="Items that are given up")]
+    open: Annotated[CountRangeOut, Field(description="Items that stay open because the money or the workers run out")]
+    answers: Annotated[CountRangeOut, Field(description="Answers that are paid for")]
     cost: Annotated[CostRangeOut, Field(description="What these answers cost")]
     accuracy: Annotated[
         RangeOut | None,
@@ -101,9 +107,13 @@ def _facts(found: Mapping[str, Any]) -> dict[str, Any]:
 
 def _job_outcome(found: Mapping[str, Any]) -> JobOutcomeOut:
     return JobOutcomeOut(
-        budget=None if found["budget"] is None else money(found["budget"]),
-        cost=CostRangeOut(**{name: money(value, _CENTS) for name, value in found["cost"].items()}),
+        budget=None if found["budget"] is None else rounded_money(found["budget"]),
+        cost=CostRangeOut(**{name: rounded_money(value) for name, value in found["cost"].items()}),
         accuracy=None if found["accuracy"] is None else RangeOut(**found["accuracy"]),
-        answers=RangeOut(**found["labels"]),
-        **{name: RangeOut(**found[name]) for name in ("resolved", "given_up", "open")},
+        answers=_counts(found["labels"]),
+        **{name: _counts(found[name]) for name in ("resolved", "given_up", "open")},
     )
+
+
+def _counts(found: Mapping[str, float]) -> CountRangeOut:
+    return CountRangeOut(**{name: round(value) for name, value in found.items()})

@@ -3,9 +3,12 @@
 import csv
 import io
 from collections.abc import AsyncIterator, Sequence
+from datetime import datetime
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Request
+from fastapi import APIRouter, Depends, Query, Request
+from pydantic import AfterValidator, AwareDatetime, BeforeValidator
+from pydantic_core import PydanticCustomError
 
 from app.api.http.negotiation import VARY_DOCUMENTED, NegotiatedRoute, requested_media
 from app.api.http.pagination import Cursor, Limit, after_number, cursor_of
@@ -13,13 +16,15 @@ from app.api.http.problems import documented
 from app.api.http.services import JobId, ServicesOf
 from app.api.results.routes import Stream
 from app.api.results.schemas import RecordedAnswerOut, RecordedAnswersOut
-from app.domain.answer import AnswerRecord
-from app.errors import InvalidInput, JobUnknown, NotAcceptable
+from app.domain.answer import AnswerFilter, AnswerRecord
+from app.errors import InvalidInput, ItemUnknown, JobUnknown, NotAcceptable
+from app.policy.core.text import Key
 from app.use_cases.results.read_answers import AnswerSet, open_answers
 
 router = APIRouter(prefix="/v1/jobs/{job}/answers", tags=["results"], route_class=NegotiatedRoute)
 
 _JSON, _CSV = "application/json", "text/csv"
+_FIRST_YEAR, _LAST_YEAR = 1900, 9000
 _COLUMNS = ("item", "worker", "label", "counts", "answered_at")
 
 
@@ -30,7 +35,7 @@ _DOCUMENTED: dict[int | str, dict[str, Any]] = {
         "headers": VARY_DOCUMENTED,
         "content": {_CSV: {"schema": {"type": "string"}, "example": _ROWS}},
     },
-    **documented(JobUnknown, NotAcceptable, InvalidInput),
+    **documented(JobUnknown, ItemUnknown, NotAcceptable, InvalidInput),
 }
 
 
@@ -38,11 +43,40 @@ def _media(request: Request) -> str:
     return requested_media(request, "Answers", (_JSON, _CSV))
 
 
+def _written_out(sent: str) -> str:
+    """Refuse numbers, which would be read as seconds since 1970."""
+    try:
+        float(sent)
+    except ValueError:
+        return sent
+    raise PydanticCustomError("not_a_time", "Must be a time with its offset, like 2026-01-05T09:00:00Z, not a number")
+
+
+def _in_reach(moment: datetime) -> datetime:
+    """Refuse times so far away that they cannot be converted to UTC."""
+    if not _FIRST_YEAR <= moment.year <= _LAST_YEAR:
+        raise PydanticCustomError("out_of_reach", "Must be a time between the years 1900 and 9000")
+    return moment
+
+
+Moment = Annotated[AwareDatetime, BeforeValidator(_written_out), AfterValidator(_in_reach)]
+
+
+def _filter(
+    worker: Annotated[Key | None, Query(description="Only answers of this worker")] = None,
+    since: Annotated[Moment | None, Query(description="Only answers that were recorded at this time or later")] = None,
+    until: Annotated[Moment | None, Query(description="Only answers that were recorded before this time")] = None,
+) -> AnswerFilter:
+    return AnswerFilter(worker=worker, since=since, until=until)
+
+
 @router.get("", summary="Read the answers", response_model=RecordedAnswersOut, responses=_DOCUMENTED)
 async def list_answers(
     services: ServicesOf,
     job_id: JobId,
     media: Annotated[str, Depends(_media)],
+    only: Annotated[AnswerFilter, Depends(_filter)],
+    item: Annotated[Key | None, Query(description="Only answers to the item with this key")] = None,
     cursor: Cursor = None,
     limit: Limit = 100,
 ) -> RecordedAnswersOut | Stream:
@@ -50,9 +84,10 @@ async def list_answers(
 
     With `Accept: text/csv` you get all answers that the job has at the start of the request, as a stream; `cursor` and
     `limit` are ignored. `suffice replay --answers` reads this file. In it, an answer without a worker gets its own
-    worker name: `#` and the answer's number.
+    worker name: `#` and the answer's number. A cursor continues the list with the filters that you send with it: send
+    the same ones for all pages.
     """
-    answers, after = await open_answers(services.database, job_id), after_number(cursor)
+    answers, after = await open_answers(services.database, job_id, item=item, only=only), after_number(cursor)
     if media == _CSV:
         return await _stream(answers)
     page, labels = await answers.page(after, limit), answers.job.policy.labels

@@ -5,7 +5,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, Field
 
-from app.api.http.common_schemas import ReasonOut
+from app.api.http.common_schemas import Probability, ReasonOut
 from app.api.http.pagination import NextCursor
 from app.domain.item import ItemState
 
@@ -15,7 +15,7 @@ class ResultOut(BaseModel):
 
     item: Annotated[str, Field(description="The item's key")]
     label: Annotated[str | None, Field(description="The most likely label; null without votes, and on a tie")]
-    confidence: Annotated[float, Field(ge=0, le=1, description="How likely the label is right")]
+    confidence: Annotated[Probability, Field(description="How likely the label is right")]
     state: Annotated[ItemState, Field(description="Whether the item is still open")]
     votes: Annotated[dict[str, int], Field(description="How many counted votes each label has")]
     reason: Annotated[ReasonOut, Field(description="Why the item is in this state")]

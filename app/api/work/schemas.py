@@ -3,13 +3,24 @@
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, Discriminator, Field, Tag, model_validator
+from pydantic import BaseModel, Discriminator, Field, PlainSerializer, Tag, model_validator
 from pydantic_core import PydanticCustomError
 
-from app.api.http.common_schemas import AmountOut, AnyJson, FirstErrorOnly, Problem, ReasonOut, RequestBody
+from app.api.http.common_schemas import (
+    AmountOut,
+    AnyJson,
+    FirstErrorOnly,
+    Probability,
+    Problem,
+    ReasonOut,
+    RequestBody,
+)
 from app.api.http.pagination import NextCursor
 from app.domain.assignment import AssignmentState
 from app.policy.core.text import Key
+
+# The worth of an answer may be tiny: it has six significant digits.
+Priority = Annotated[float, PlainSerializer(lambda worth: float(f"{worth:.6g}"), return_type=float)]
 
 MOST_ASSIGNMENTS = 100
 MOST_AVAILABLE = 200
@@ -48,7 +59,7 @@ class WhyOut(BaseModel):
 
     code: Annotated[str, Field(description="A stable code, for programs")]
     message: Annotated[str, Field(description="A sentence, for people")]
-    priority: Annotated[float, Field(description="What an answer on the item is worth")]
+    priority: Annotated[Priority, Field(description="What an answer on the item is worth")]
 
 
 class AssignmentOut(BaseModel):
@@ -144,7 +155,7 @@ class AnswerOut(BaseModel):
     counted: Annotated[bool, Field(description="The vote counts towards the item's label")]
     verdict: Verdict
     label: Annotated[str | None, Field(description="The item's label; null unless `verdict` is `stop`")]
-    confidence: Annotated[float, Field(ge=0, le=1, description="How likely the leading label is right")]
+    confidence: Annotated[Probability, Field(description="How likely the leading label is right")]
     reason: Annotated[ReasonOut, Field(description="Why this verdict")]
 
 

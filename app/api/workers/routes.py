@@ -64,12 +64,19 @@ async def register_workers(
     Workers need not be registered: a worker who is new to the job has the price 1 and belongs to the first tier.
     Registering again sets a new price for future assignments; live ones keep their cost. Fields that are left out stay
     unchanged. If a worker is named twice, the last entry counts.
+
+    `accuracy` is what you know about a worker beforehand, such as .98 for an expert: it is worth as much as
+    `accuracy_weight` checked answers, takes effect at once, and stays in every refit. What the worker's answers have
+    shown so far is kept; their votes get the new weight at the next refit.
     """
     entries = [
-        WorkerEntry(one.worker, one.price, one.tier, one.trusted, f"#/{position}") for position, one in enumerate(body)
+        WorkerEntry(
+            one.worker, one.price, one.tier, one.trusted, one.accuracy, one.accuracy_weight, pointer=f"#/{position}"
+        )
+        for position, one in enumerate(body)
     ]
     async with services.job_locks.of(job_id):
-        registered = await manage_workers.register_workers(services.database, job_id, entries)
+        registered = await manage_workers.register_workers(services.database, job_id, entries, services.clock())
     return WorkersRegistered(registered=registered)
 
 
@@ -118,7 +125,7 @@ async def set_worker_price(services: ServicesOf, job_id: JobId, worker: WorkerNa
     """Set the price for future assignments; live ones keep their cost. This also registers the worker."""
     async with services.job_locks.of(job_id):
         entry = WorkerEntry(worker, price=body.price)
-        return _worker_out(await manage_workers.change_worker(services.database, job_id, entry))
+        return _worker_out(await manage_workers.change_worker(services.database, job_id, entry, services.clock()))
 
 
 @router.post(
@@ -133,7 +140,7 @@ async def set_worker_tier(services: ServicesOf, job_id: JobId, worker: WorkerNam
     """
     async with services.job_locks.of(job_id):
         entry = WorkerEntry(worker, tier=body.tier)
-        return _worker_out(await manage_workers.change_worker(services.database, job_id, entry))
+        return _worker_out(await manage_workers.change_worker(services.database, job_id, entry, services.clock()))
 
 
 @router.post(
@@ -211,6 +218,8 @@ def _worker_out(profile: Profile) -> WorkerOut:
         copying_probability=row.copying_probability,
         price=row.price,
         trusted=row.trusted,
+        accuracy=row.stated_accuracy,
+        accuracy_weight=row.stated_weight,
         tier=profile.tier,
         registered=row.registered,
         blocked=_blocked_out(profile),

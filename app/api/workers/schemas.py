@@ -31,6 +31,25 @@ class WorkerIn(RequestBody):
     trusted: Annotated[
         StrictBool | None, Field(description="The worker's answers in audits are truth; the default is false")
     ] = None
+    accuracy: Annotated[
+        float | None,
+        Field(
+            gt=0,
+            lt=1,
+            description="How often the worker is right, as far as you know beforehand; null: unknown. For worker "
+            "models that keep an accuracy",
+            examples=[0.98],
+        ),
+    ] = None
+    accuracy_weight: Annotated[
+        float | None,
+        Field(
+            gt=0,
+            le=10_000,
+            description="How many checked answers your knowledge of `accuracy` is worth; the default is 20",
+            examples=[20],
+        ),
+    ] = None
 
 
 class WorkersRegistered(BaseModel):
@@ -137,6 +156,13 @@ class WorkerOut(BaseModel):
     ]
     price: Annotated[AmountOut, Field(description="An answer costs this times the item's cost")]
     trusted: Annotated[bool, Field(description="The worker's answers in audits are truth")]
+    accuracy: Annotated[
+        Share | None,
+        Field(description="What you stated when you registered the worker; null: nothing. `skill` is what it is now"),
+    ]
+    accuracy_weight: Annotated[
+        Number | None, Field(description="How many checked answers that is worth; null unless `accuracy` is stated")
+    ]
     tier: Annotated[str | None, Field(description="The worker's tier; null unless the job's worker model is `tiers`")]
     registered: Annotated[bool, Field(description="A requester has registered the worker")]
     blocked: Annotated[BlockedOut | None, Field(description="Why and since when; null unless the worker is blocked")]

@@ -8,6 +8,7 @@ from propcache.api import cached_property
 
 from app.policy.core.arrays import Array, Index, Mask
 from app.policy.core.belief import NOBODY, sole_leader
+from app.policy.core.opinions import Opinions
 
 NO_LABEL = NOBODY
 UNKNOWN = -1  # an item without a gold label
@@ -26,6 +27,7 @@ class Ballots:
     workers: int
     classes: int
     gold: Index | None = None  # (items,) the known class, or -1
+    opinions: Opinions | None = None  # that sources gave beforehand
 
     @classmethod
     def of(
@@ -81,7 +83,14 @@ class Ballots:
         """
         position, kept = np.cumsum(items) - 1, self.only(items[self.item])
         gold = None if self.gold is None else self.gold[items]
-        return replace(kept, item=position[kept.item], items=int(items.sum()), gold=gold)
+        opinions = None if self.opinions is None else self.opinions.rows(items)
+        return replace(kept, item=position[kept.item], items=int(items.sum()), gold=gold, opinions=opinions)
+
+    def with_opinions(self, opinions: Opinions | None, echoes: Mask | None = None) -> "Ballots":
+        """The same answers with those of the opinions that no answer of the source, or of its echoes, replaces."""
+        if opinions is None:
+            return self
+        return replace(self, opinions=opinions.unless_answered(self.item, self.worker, echoes))
 
     @cached_property
     def cell(self) -> Index:
@@ -135,6 +144,34 @@ class Ballots:
     def heard(self) -> Mask:
         """Which workers have an answer, shape (workers,)."""
         return self.given > 0
+
+    def with_favourites(self, informed: Mask) -> "Ballots":
+        """The answers, and each source's favourite label as its answer to every one of these items with an opinion.
+
+        >>> opinions = Opinions.of(np.array([[0.7, 0.3], [np.nan, np.nan]]), source=1)
+        >>> ballots = Ballots.of(item=[0, 1], worker=[0, 0], label=[1, 1], workers=2).with_opinions(opinions)
+        >>> ballots.with_favourites(ballots.answered).votes()
+        array([[1., 1.],
+               [0., 1.]])
+        """
+        if self.opinions is None:
+            return self
+        item = np.flatnonzero(self.opinions.given & informed)
+        return replace(
+            self,
+            item=np.concatenate([self.item, item]),
+            worker=np.concatenate([self.worker, self.opinions.source[item]]),
+            label=np.concatenate([self.label, self.opinions.shares[item].argmax(axis=1)]),
+            opinions=None,
+        )
+
+    def fitted(self, informed: Mask) -> Mask:
+        """Which workers a fit says something about, (workers,): by an answer, or by opinions on informed items."""
+        if self.opinions is None:
+            return self.heard
+        heard = self.heard.copy()
+        heard[self.opinions.source[self.opinions.given & informed]] = True
+        return heard
 
     def right_and_wrong(self, posterior: Array) -> Array:
         """How many answers of each worker are expected to be right, and wrong, shape (workers, 2)."""

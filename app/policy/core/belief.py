@@ -98,7 +98,7 @@ class ItemContext:
         """Where the true class is known, shape (items,)."""
         return np.zeros(len(self.cost), dtype=bool) if self.gold is None else np.asarray(self.gold >= 0)
 
-    def rows(self, which: IntArray | slice) -> "ItemContext":
+    def rows(self, which: IntArray | Mask | slice) -> "ItemContext":
         """The context of these items, in this order; an item may be named more than once.
 
         >>> ItemContext.plain(3, seed=7).rows(np.array([2, 0, 0])).number

@@ -1,7 +1,7 @@
 """Learn from items of known truth how often labels of a given confidence are right."""
 
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import special
@@ -9,22 +9,33 @@ from scipy import special
 from app.policy.core.arrays import Array, Mask
 
 _CENTRE = 3.0  # logit of a confidence of .953, about where jobs stop: there the two parameters are nearly independent
-_LEVEL, _LEVEL_SPREAD = 2.05, 0.85  # of the logit of the accuracy at the centre, over crowds
-_LOG_SLOPE, _LOG_SLOPE_SPREAD = -0.7, 0.45  # of the logarithm of the slope, over crowds
 _FAVOURABLE = 0.75  # the probability that the true accuracy is below the favourable one; items are given up by it
 _LOW, _HIGH = 0.025, 0.975  # of the interval that people see
 MIN_CHECKED = 10  # items of known truth: fewer say next to nothing beyond the prior, which is of other crowds
 _SURE = 1e-9  # no confidence is closer to 0 or 1
 
 _KNOTS: Array = np.arange(-5.0, 16.01, 0.5)  # logits of the confidences at which a map is kept
-_level, _log_slope = (
-    middle + spread * np.linspace(-3.5, 3.5, 57)
-    for middle, spread in ((_LEVEL, _LEVEL_SPREAD), (_LOG_SLOPE, _LOG_SLOPE_SPREAD))
-)
-_LEVELS, _SLOPES = (each.ravel() for each in np.meshgrid(_level, np.exp(_log_slope)))  # (pairs,)
-_LOG_PRIOR: Array = -0.5 * (
-    ((_LEVELS - _LEVEL) / _LEVEL_SPREAD) ** 2 + ((np.log(_SLOPES) - _LOG_SLOPE) / _LOG_SLOPE_SPREAD) ** 2
-)
+_LEVELS, _LOG_SLOPES = (
+    each.ravel() for each in np.meshgrid(np.linspace(-1.5, 6.0, 61), np.linspace(-3.0, 1.2, 43))
+)  # (pairs,)
+_SLOPES: Array = np.exp(_LOG_SLOPES)
+
+
+class CalibrationPrior(NamedTuple):
+    """How the maps of crowds differ: normal distributions of their level and of the logarithm of their slope."""
+
+    level: float  # of the logit of the accuracy at the centre
+    level_spread: float
+    log_slope: float
+    log_slope_spread: float
+
+    def log_density(self) -> Array:
+        """At each pair of the grid, up to a constant, shape (pairs,)."""
+        level, slope = (
+            (_LEVELS - self.level) / self.level_spread,
+            (_LOG_SLOPES - self.log_slope) / self.log_slope_spread,
+        )
+        return np.asarray(-0.5 * (level**2 + slope**2))
 
 
 @dataclass(frozen=True)
@@ -74,7 +85,11 @@ class Calibration:
         return cls(checked=stored["checked"], right=stored["right"], **maps)
 
 
-def calibrate(confidence: Array, right: Mask) -> Calibration:
+# Fitted to the jobs of 15 public sets by `bench/calibration_prior.py`, each set counting as 50 items.
+PUBLIC_SETS = CalibrationPrior(level=2.05, level_spread=0.85, log_slope=-0.7, log_slope_spread=0.45)
+
+
+def calibrate(confidence: Array, right: Mask, prior: CalibrationPrior = PUBLIC_SETS) -> Calibration:
     """The map that these items of known truth teach: right[i] says whether the label with confidence[i] is the truth.
 
         logit accuracy = s + b (logit confidence - 3),    s ~ N(2.05, .85),    log b ~ N(-.7, .45).
@@ -88,9 +103,7 @@ def calibrate(confidence: Array, right: Mask) -> Calibration:
     >>> [round(float(each.of(np.array([0.98]))[0]), 2) for each in (before, after)]
     [0.9, 0.97]
     """
-    at = _LEVELS[:, None] + _SLOPES[:, None] * (_logit(confidence) - _CENTRE)  # (pairs, items)
-    log_posterior = _LOG_PRIOR + special.log_expit(np.where(right, at, -at)).sum(axis=1)
-    weight = special.softmax(log_posterior)
+    weight = special.softmax(prior.log_density() + log_likelihood(confidence, right))
     maps = special.expit(_LEVELS[:, None] + _SLOPES[:, None] * (_KNOTS - _CENTRE))  # (pairs, knots)
     expected = weight @ maps
     low, favourable, high = (np.array(each) for each in zip(*(_quantiles(at, weight) for at in maps.T), strict=True))
@@ -102,6 +115,12 @@ def calibrate(confidence: Array, right: Mask) -> Calibration:
         checked=len(confidence),
         right=int(np.count_nonzero(right)),
     )
+
+
+def log_likelihood(confidence: Array, right: Mask) -> Array:
+    """The log-probability of these items by each map of the grid, shape (pairs,)."""
+    at = _LEVELS[:, None] + _SLOPES[:, None] * (_logit(confidence) - _CENTRE)  # (pairs, items)
+    return np.asarray(special.log_expit(np.where(right, at, -at)).sum(axis=1))
 
 
 def _logit(confidence: Array) -> Array:

@@ -9,7 +9,8 @@ from app.policy.core.arrays import Array, Mask
 from app.policy.core.ballots import Ballots
 from app.policy.core.belief import ItemContext, State
 from app.policy.quality.calibration import MIN_CHECKED, Calibration, calibrate
-from app.policy.worker_models.base import Refitted, WorkerModel
+from app.policy.quality.echoes import find_echoes
+from app.policy.worker_models.base import Refitted, WorkerModel, with_opinions
 from app.policy.worker_models.inference.answer_replay import widened
 from app.policy.worker_models.stages import StageChoice
 
@@ -20,6 +21,7 @@ class FittedCrowd:
 
     skill: Array  # (workers, parameters) as known before the fit
     prior: Array  # (workers, parameters) what each is credited with before any answer of this job
+    stated: Array | None = None  # (workers, 2) accuracy and weight where a requester knows them, and NaN elsewhere
 
 
 @dataclass(frozen=True)
@@ -30,6 +32,7 @@ class Fit:
     choice: StageChoice | None  # None: the model has one stage, or was fitted under one
     refitted: Refitted
     calibration: Calibration | None = None  # None: too few items of known truth have answers
+    echoes: Mask | None = None  # (workers,) who repeats the opinions; None: there are none
 
 
 def fit(
@@ -44,7 +47,8 @@ def fit(
     """Choose the stage by the job's own answers, then fit them all under it.
 
     Items with neither an answer nor gold take no part, so that a fit costs what its answers cost; they get their state
-    before any answer. Workers without a remaining answer, because their votes were removed, keep their skill.
+    before any answer, by the opinion of its source if there is one. Workers without a remaining answer, because their
+    votes were removed, keep their skill.
 
     With `stage_only` the answers are fitted under `stage` as it is: no stage is chosen, and no other one is averaged
     with it. That takes a sixth of the time, for forecasts, which fit hundreds of times.
@@ -56,19 +60,22 @@ def fit(
     >>> found.stage, found.refitted.state.votes.tolist()
     (0, [[3.0, 0.0], [0.0, 3.0], [2.0, 1.0], [0.0, 0.0]])
     """
-    stages = model.stages(ballots.classes)
+    stages = model.stages(ballots.classes).crediting(crowd.stated)
     informed = ballots.informed | context.known
-    some_ballots, some_context = ballots.on(informed), context.rows(np.flatnonzero(informed))
+    echoes = None if ballots.opinions is None else find_echoes(ballots.on(informed), context.rows(informed))
+    ballots = ballots.with_opinions(ballots.opinions, echoes)
+    some_ballots, some_context = ballots.on(informed), context.rows(informed)
     choice = None if stage_only else stages.choose(some_ballots, some_context, crowd.prior, stage)
     chosen = stage if choice is None else choice.stage
     skill, prior = (stages.convert(each, stage, chosen) for each in (crowd.skill, crowd.prior))
     refit = stages.model(chosen).refit if stage_only else partial(stages.refit, chosen)
     refitted = refit(some_ballots, some_context, skill, prior)
-    start = stages.model(chosen).start(context, ballots.classes)
+    skill = np.where(ballots.fitted(informed)[:, None], refitted.skill, skill)
+    model_now = stages.model(chosen)
+    start = model_now.start(with_opinions(model_now, context, ballots, skill), ballots.classes)
     state = _among(start, refitted.state, informed)
-    skill = np.where(ballots.heard[:, None], refitted.skill, skill)
     calibration = _calibration(stages.model(chosen), some_ballots, some_context, refitted)
-    return Fit(chosen, choice, replace(refitted, state=state, skill=skill), calibration)
+    return Fit(chosen, choice, replace(refitted, state=state, skill=skill), calibration, echoes)
 
 
 def _calibration(model: WorkerModel, ballots: Ballots, context: ItemContext, fit: Refitted) -> Calibration | None:

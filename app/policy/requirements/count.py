@@ -10,7 +10,8 @@ from app.policy.core.belief import Belief, strongest_other
 from app.policy.core.decision import Reason
 from app.policy.core.lookahead import Lookahead
 from app.policy.core.policy import Uses
-from app.policy.requirements.base import Requirement
+from app.policy.requirements.base import HORIZON, Requirement, fewest_votes
+from app.policy.worker_models.base import PosteriorAfter
 
 _TIE = 1e-9  # a smaller lead is none
 
@@ -35,6 +36,9 @@ class Count(Requirement):
 
     def shortfalls(self, lookahead: Lookahead) -> Array:
         """The votes that are missing, or those that class c needs to lead alone, an item's own prior included."""
+        if (after := lookahead.posterior_after_votes) is not None:
+            missing = np.maximum(self.labels - lookahead.now.total, 0.0)
+            return lookahead.per_class(lambda c: _fewest_to_lead(after, c, missing))
         if not lookahead.only_counts or lookahead.now.probability is not None:
             return super().shortfalls(lookahead)
         alpha = lookahead.now.alpha
@@ -46,3 +50,13 @@ class Count(Requirement):
         given = belief.total[item]
         code = "count" if given >= self.labels else "count-not-reached"
         return Reason(code, f"The item has {given:g} of {self.labels} labels.")
+
+
+def _fewest_to_lead(posterior_after: PosteriorAfter, c: int, missing: Array) -> Array:
+    """The fewest votes for class c, at least those that are missing, after which c leads alone; shape (items,)."""
+
+    def leads(votes: Array) -> Mask:
+        posterior = posterior_after(c, missing + votes)
+        return np.asarray(posterior[..., c] - np.delete(posterior, c, axis=-1).max(axis=-1) > _TIE)
+
+    return np.minimum(missing + fewest_votes(leads, len(missing)), HORIZON)

@@ -1,6 +1,5 @@
 """Stop when one class is likely enough to be the true one."""
 
-from collections.abc import Callable
 from typing import Annotated, ClassVar, Literal
 
 import numpy as np
@@ -15,7 +14,7 @@ from app.policy.core.equal_rows import first_equal_rows
 from app.policy.core.lookahead import Lookahead
 from app.policy.core.policy import Uses
 from app.policy.quality.calibration import Calibration
-from app.policy.requirements.base import HORIZON, Requirement
+from app.policy.requirements.base import Requirement, fewest_votes
 from app.policy.worker_models.base import PosteriorAfter
 
 _BINARY = 2  # two classes have a closed form
@@ -77,7 +76,9 @@ class Posterior(Requirement):
         """The fewest votes for class c, where the model computes any number of votes in one step; shape (items,)."""
         items, classes = shape
         at_once = _MANY_AT_ONCE if items * classes <= _FEW else 2
-        return _fewest(lambda votes: np.asarray(1 - posterior_after(c, votes)[..., c] <= self._doubt), items, at_once)
+        return fewest_votes(
+            lambda votes: np.asarray(1 - posterior_after(c, votes)[..., c] <= self._doubt), items, at_once
+        )
 
     @property
     def _doubt(self) -> float:
@@ -96,7 +97,7 @@ class Posterior(Requirement):
             met = (after[:, c] > strongest_other(after)[:, c]) & self._likely_enough(after)
             return np.asarray(met.reshape(votes.shape))
 
-        return _fewest(met, len(alpha))
+        return fewest_votes(met, len(alpha))
 
     def _likely_enough(self, alpha: Array) -> Mask:
         return np.asarray(1 - chance_of_the_strongest(alpha) <= self._doubt)
@@ -126,25 +127,6 @@ class CalibratedPosterior(Posterior):
     @property
     def _doubt(self) -> float:
         return (1 - self.needed) * (1 + _ROUNDING)
-
-
-def _fewest(met: Callable[[Array], Mask], items: int, at_once: int = 2) -> Array:
-    """The fewest votes for which `met` is true, for each item, up to the horizon; shape (items,).
-
-    `met` gets several numbers of votes at once, (numbers, items). Each round narrows the range by the factor `at_once`;
-    two is bisection. This is right because more votes for a class make it more likely, except for workers who are wrong
-    more often than right.
-
-    >>> needed = np.array([0.0, 5.0, 63.0, 99.0])
-    >>> [_fewest(lambda votes: votes >= needed, 4, at_once).tolist() for at_once in (2, 8)]
-    [[0.0, 5.0, 63.0, 64.0], [0.0, 5.0, 63.0, 64.0]]
-    """
-    enough, low, step = met(np.zeros((1, items)))[0], np.zeros(items), float(HORIZON)
-    while step > 1:
-        step /= at_once
-        missed = ~met(low + step * np.arange(1, at_once)[:, None])
-        low = low + step * missed.cumprod(axis=0).sum(axis=0)
-    return np.where(enough, 0.0, low + 1)
 
 
 def _rounded(probability: float, required: float) -> str:

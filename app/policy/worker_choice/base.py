@@ -31,7 +31,7 @@ class CandidateWorkers:
     accuracy: Array  # (workers,) how often the worker model expects each to be right
 
     @classmethod
-    def offered(
+    def with_worth(
         cls,
         *,
         agreed_answers: Array,
@@ -45,7 +45,7 @@ class CandidateWorkers:
 
         >>> one, zero = np.ones(2), np.zeros(2)
         >>> records = {"agreed_answers": zero, "scored_answers": zero, "number": np.arange(2), "accuracy": one}
-        >>> CandidateWorkers.offered(price=np.array([2.0, 0.5]), worth=one, **records).best
+        >>> CandidateWorkers.with_worth(price=np.array([2.0, 0.5]), worth=one, **records).best
         array([0.5, 2. ])
         """
         best = worth / np.maximum(price, MIN_PRICE)
@@ -56,7 +56,7 @@ class WorkerChoice(Policy, ABC):
     """Decides whom to ask. A new member writes `score`; everything else has a default that is safe to keep."""
 
     chooses: ClassVar[bool] = True  # the job can pick a worker itself; False: workers ask for work themselves
-    compares_offers: ClassVar[bool] = True  # `score` reads `best`; False saves finding the best item of each worker
+    compares_items: ClassVar[bool] = True  # `score` reads `best`; False saves finding the best item of each worker
 
     @abstractmethod
     def score(self, candidates: CandidateWorkers) -> Array:

@@ -41,8 +41,8 @@ class Pair(WorkerChoice):
     copy.
 
     >>> none = np.zeros(3)
-    >>> offer = {"worth": np.array([0.1, 0.4, 0.3]), "price": np.array([1.0, 10.0, 1.0]), "accuracy": np.full(3, 0.8)}
-    >>> three = CandidateWorkers.offered(agreed_answers=none, scored_answers=none, number=np.arange(3), **offer)
+    >>> known = {"worth": np.array([0.1, 0.4, 0.3]), "price": np.array([1.0, 10.0, 1.0]), "accuracy": np.full(3, 0.8)}
+    >>> three = CandidateWorkers.with_worth(agreed_answers=none, scored_answers=none, number=np.arange(3), **known)
     >>> Pair().choose_from(three, seed=1, turn=1, items=10)
     2
     """

@@ -37,7 +37,7 @@ class Pull(WorkerChoice):
 
     kind: Literal["pull"] = "pull"
     chooses: ClassVar[bool] = False
-    compares_offers: ClassVar[bool] = False
+    compares_items: ClassVar[bool] = False
     min_information_share: Annotated[
         float,
         Field(

@@ -5,6 +5,7 @@ import numpy as np
 from app.policy.core.arrays import Array, IntArray
 from app.policy.core.decision import Reason
 
+_NOTHING = 0.005  # less than one percent
 MIN_PRICE = 1e-9  # a free answer is taken to cost this much, so that value per cost is finite
 
 
@@ -29,10 +30,11 @@ def relative_information(optimistic: Array, expected: Array, price: Array, answe
 def low_information_reason(information: float, answers: int) -> Reason:
     """Why a worker with this `relative_information` after this many answers gets no new work.
 
-    >>> print(low_information_reason(0.013, 57).message)
-    After 57 answers, another answer of this worker gives at most 1.3 % of the job's average information per cost, \
-so the job asks others first
+    >>> print(low_information_reason(0.16, 20).message)
+    By the 20 answers so far, one more answer of this worker is worth at most 16 % of an average answer for the same \
+money, so others are asked first
     """
-    share = f"at most {100 * information:.2g} % of the job's average information per cost"
-    message = f"After {answers:,} answers, another answer of this worker gives {share}, so the job asks others first"
-    return Reason("low-information", message)
+    so_far = "the answer" if answers == 1 else f"the {answers:,} answers"
+    worth = "almost nothing" if information < _NOTHING else f"at most {100 * information:.2g} % of an average answer"
+    message = f"By {so_far} so far, one more answer of this worker is worth {worth} for the same money"
+    return Reason("low-information", f"{message}, so others are asked first")

@@ -4,7 +4,7 @@ import numpy as np
 
 from app.policy.core.arrays import Array, Mask
 
-_NEGLIGIBLE = 1e-4  # of the value of the best offer
+_NEGLIGIBLE = 1e-4  # of the value of the best item
 
 
 def less_trusted(best: Array, accuracy: Array) -> Mask:

@@ -27,7 +27,7 @@ class UpperConfidence(WorkerChoice):
     """
 
     kind: Literal["ucb"] = "ucb"
-    compares_offers: ClassVar[bool] = False
+    compares_items: ClassVar[bool] = False
 
     def index(self, agreed_answers: Array, scored_answers: Array) -> Array:
         """t+/t + 1/sqrt(t) with t+ = `agreed_answers`, t = `scored_answers`, shape (workers,)."""

@@ -78,6 +78,18 @@ class WorkerModel(Policy, ABC):
         """A function that gives P(class) after any number of equal answers at once; None: only answer by answer."""
         return None
 
+    def believed(self, shares: Array, skill: Array) -> Array:  # noqa: ARG002  nothing is kept of sources
+        """What the opinions of a source say, as far as its skill, (parameters,), makes them reliable.
+
+        `shares` and the result are probabilities, (items, classes). Models that keep no error rates take opinions as
+        they are.
+        """
+        return shares
+
+    def stated_skill(self, accuracy: float, weight: float, classes: int) -> Array | None:  # noqa: ARG002  see below
+        """The skill of a worker of known accuracy, worth `weight` checked answers; None: the model keeps none."""
+        return None
+
     def score(self, skill: Array, agreed: Mask) -> Array:  # noqa: ARG002  most models learn at the answer
         """The skill once an item is finished: worker i answered it, and agreed[i] with its final label.
 
@@ -109,6 +121,7 @@ class WorkerModel(Policy, ABC):
         with them. A model that estimates skills uses the answers and the prior alone, so that the same answers give the
         same result whatever was believed before.
         """
+        context = with_opinions(self, context, ballots, skill)
         return Refitted(replayed(self, ballots, context, skill), skill, iterations=1, converged=True)
 
     def stages(self, classes: int) -> Stages:  # noqa: ARG002  one stage
@@ -129,3 +142,25 @@ class WorkerModel(Policy, ABC):
 def with_gold(context: ItemContext, ballots: Ballots) -> ItemContext:
     """The context with the known classes of the ballots, if it has none of its own."""
     return context if context.gold is not None or ballots.gold is None else replace(context, gold=ballots.gold)
+
+
+def credit(model: WorkerModel, skill: Array, stated: Array, classes: int) -> Array:
+    """The skills, (workers, parameters), with those replaced whose accuracy and weight are stated, (workers, 2)."""
+    credited = skill.copy()
+    for worker in np.flatnonzero(~np.isnan(stated[:, 0])).tolist():
+        known = model.stated_skill(float(stated[worker, 0]), float(stated[worker, 1]), classes)
+        if known is not None:
+            credited[worker] = known
+    return credited
+
+
+def with_opinions(model: WorkerModel, context: ItemContext, ballots: Ballots, skill: Array) -> ItemContext:
+    """The context with the opinions of the ballots, as far as workers of this skill are believed."""
+    opinions = ballots.opinions
+    if opinions is None:
+        return context
+    prior: Array = np.full(opinions.shares.shape, np.nan)
+    for source in np.unique(opinions.source[opinions.given]).tolist():
+        own = opinions.given & (opinions.source == source)
+        prior[own] = model.believed(opinions.shares[own], skill[source])
+    return replace(context, prior=prior)

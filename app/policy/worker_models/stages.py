@@ -52,6 +52,10 @@ class Stages:
         """The skills of the same workers in the shape of another stage, shape (workers, parameters)."""
         return skill
 
+    def crediting(self, stated: Array | None) -> "Stages":  # noqa: ARG002  one shape
+        """The same for a crowd in which `stated`, (workers, 2), is known beforehand: accuracy and weight, or NaN."""
+        return self
+
     def refit(self, stage: int, ballots: Ballots, context: ItemContext, skill: Array, prior: Array) -> "Refitted":
         """What all answers say while this stage acts; `skill` and `prior` are in its shape."""
         return self.model(stage).refit(ballots, context, skill, prior)

@@ -41,6 +41,7 @@ from app.store.staging import (
     staged_items,
     staged_rows,
 )
+from app.store.workers import begin_workers
 from app.use_cases.jobs.budget_warnings import budget_warnings
 from app.use_cases.kept_replies import reply_once
 from app.use_cases.threads import in_thread, one_ahead
@@ -157,24 +158,27 @@ def _rows(job: Job, chunks: Iterator[Sequence[ItemDraft]]) -> Iterator[tuple[int
     positions = {label: position for position, label in enumerate(job.policy.labels)}
     first = 0
     for chunk in chunks:
-        contents = ((draft.key, _content(job, positions, draft, at)) for at, draft in enumerate(chunk, start=first))
+        contents = (
+            (draft.key, content_of(job, positions, draft, f"#/{at}")) for at, draft in enumerate(chunk, start=first)
+        )
         yield len(chunk), staged_rows(first, contents)
         first += len(chunk)
 
 
-def _content(job: Job, labels: Mapping[str, int], draft: ItemDraft, position: int) -> ItemContent:
+def content_of(job: Job, labels: Mapping[str, int], draft: ItemDraft, pointer: str) -> ItemContent:
+    """Return what an item says, with labels by position; raises, with this pointer, if it does not fit the job."""
     for name, said in (("prior", draft.prior or ()), ("gold", () if draft.gold is None else (draft.gold,))):
         for label in said:
             if label not in labels:
                 raise LabelUnknown(
                     f"{label!r} is not a label of this job.",
-                    errors=(_not_among(labels, draft, f"#/{position}/{name}"),),
+                    errors=(_not_among(labels, draft, f"{pointer}/{name}"),),
                 )
     prior = None if draft.prior is None else [draft.prior.get(label, 0.0) for label in labels]
     if prior is not None and abs(sum(prior) - 1) > _PRIOR_ROUNDING:
         raise InvalidInput(
             f"The prior of item {draft.key!r} sums to {sum(prior):g}, not to 1.",
-            errors=(FieldError(f"#/{position}/prior", f"{_at_line(draft)}The probabilities must sum to 1"),),
+            errors=(FieldError(f"{pointer}/prior", f"{_at_line(draft)}The probabilities must sum to 1"),),
         )
     return ItemContent(
         payload=draft.payload,
@@ -231,12 +235,16 @@ async def _insert(connection: AsyncConnection, job_id: UUID, fresh: StagedTotals
         tally = await _insert_judged(connection, job, fresh, ends)
         await clear_staging(connection, ends[-1])
         latest = await lock_job(connection, job_id)
-        if (latest.policy, latest.budget) == (job.policy, job.budget):
+        if fresh.priors:
+            await begin_workers(connection, job_id, [job.policy.prior_source])
+        if (latest.policy, latest.budget, latest.source) == (job.policy, job.budget, job.source):
             await _count(connection, _with_items(latest, tally, fresh))
             return
         await attempt.rollback()
-    # The policy or the budget has changed in the meantime: judge the items again, under the job's lock.
+    # The policy, the budget or the belief in priors has changed meanwhile: judge the items again, under the job's lock.
     job = await lock_job(connection, job_id)
+    if fresh.priors:
+        await begin_workers(connection, job_id, [job.policy.prior_source])
     tally = await _insert_judged(connection, job, fresh, ends)
     await _count(connection, _with_items(job, tally, fresh))
 
@@ -256,7 +264,7 @@ async def _insert_judged(connection: AsyncConnection, job: Job, fresh: StagedTot
     for first, end in pairwise(ends):
         rows = await staged_between(connection, first, end)
         # One chunk is judged while Postgres inserts the previous one.
-        work = partial(_judged, job, job.items + 1 + tally.items, rows)
+        work = partial(_judged, job, job.last_item + 1 + tally.items, rows)
         finished, decisions = await in_thread(work, during=insert_rows(connection, judged))
         tally.count(decisions)
         judged = finished
@@ -281,6 +289,7 @@ def _with_items(job: Job, new: _NewItems, fresh: StagedTotals) -> Job:
     """Return the job with these items in its counters; some items may be given up at once, because no answer pays."""
     return job.reconfigured(
         items=job.items + new.items,
+        last_item=job.last_item + new.items,
         resolved=job.resolved + new.states[ItemState.RESOLVED],
         given_up=job.given_up + new.states[ItemState.GIVEN_UP],
         progress=job.progress + new.progress,

@@ -9,7 +9,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from app.domain.answer import Answer
 from app.domain.item import Item, ItemState
 from app.domain.job import Job
-from app.errors import ItemUnknown
+from app.errors import FieldError, ItemUnknown, LabelUnknown, shortened
 from app.policy.core.belief import Array
 from app.store.answers import answers_on_items
 from app.store.items import load_items, page_of_items
@@ -35,14 +35,24 @@ class ItemWithAnswers:
 
 
 async def read_items(
-    database: AsyncEngine, job_id: UUID, *, state: ItemState | None, after: int, most: int
+    database: AsyncEngine, job_id: UUID, *, state: ItemState | None, label: str | None, after: int, most: int
 ) -> ItemPage:
-    """Load a page of items in the order in which they were added."""
+    """Load a page of items in the order in which they were added: all, or those in a state or with a final label."""
     async with database.connect() as connection:
         job = await load_job(connection, job_id)
-        found = await page_of_items(connection, job_id, state=state, after=after, most=most + 1)
+        number = None if label is None else label_number(job, label, "?label")
+        found = await page_of_items(connection, job_id, state=state, label=number, after=after, most=most + 1)
     page, more = found[:most], found[most:]
     return ItemPage(job, page, page[-1].item_id if more else None)
+
+
+def label_number(job: Job, label: str, pointer: str) -> int:
+    """Return the position of a label among those of the job; raises with the labels of the job if it is none."""
+    if label in job.policy.labels:
+        return job.policy.labels.index(label)
+    choices = ", ".join(repr(known) for known in job.policy.labels[:20])
+    message = f"Must be one of {choices}"
+    raise LabelUnknown(f"{shortened(label)} is not a label of this job.", errors=(FieldError(pointer, message),))
 
 
 async def read_item(database: AsyncEngine, job_id: UUID, key: str) -> ItemWithAnswers:

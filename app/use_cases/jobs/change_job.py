@@ -15,6 +15,7 @@ from app.errors import BudgetBelowCommitted, FieldError, InvalidInput
 from app.policy.core.policy import Uses
 from app.policy.job_policy import JobPolicy, check_limits
 from app.policy.requirements import AnyRequirement
+from app.store.end_of_money import with_end_of_money
 from app.store.jobs import lock_job, save_settings
 from app.use_cases.clock import Clock
 from app.use_cases.work.held_assignments import release_expired
@@ -38,7 +39,7 @@ async def change_job(database: AsyncEngine, job_id: UUID, changes: Changes, cloc
         before = await release_expired(connection, before, now)
         after = await asyncio.to_thread(_apply, before, changes)  # it checks the limits, which takes up to 50 ms
         await save_settings(connection, after)
-        return await _judged(connection, before, after, now)
+        return await with_end_of_money(connection, await _judged(connection, before, after, now))
 
 
 def _apply(job: Job, changes: Changes) -> Job:

@@ -9,11 +9,14 @@ from uuid import UUID
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.domain.job import Job, engine_of
+from app.domain.prior_source import PriorSource
+from app.domain.worker import UNKNOWN_WORKER
 from app.errors import FieldError, InvalidInput, JobUnknown
 from app.policy.job_policy import JobPolicy
-from app.store.jobs import insert_job, lock_job
-from app.store.workers import carry_skills
+from app.store.jobs import insert_job, lock_job, save_source
+from app.store.workers import carry_skills, load_workers
 from app.use_cases.jobs.limits import refuse_impossible_limits
+from app.use_cases.workers.skills import skill_rows
 
 
 async def create_job(  # noqa: PLR0913  the fields of a job
@@ -50,6 +53,12 @@ async def create_job(  # noqa: PLR0913  the fields of a job
     new = new.reconfigured(reputation=reputation, stage=source.stage, stage_choice=source.stage_choice)
     await insert_job(connection, new)
     await carry_skills(connection, source.job_id, new.job_id)
+    name = policy.prior_source
+    known = (await load_workers(connection, new.job_id, [name])).get(name, UNKNOWN_WORKER).skill
+    if known is None:
+        return new
+    new = new.reconfigured(source=PriorSource(tuple(skill_rows(new.engine, [known], 1)[0].tolist())))
+    await save_source(connection, new)
     return new
 
 

@@ -25,6 +25,7 @@ from app.simulation.job_forecast import (
     bounded_by_answers,
     bounded_by_workers,
     forecast_in,
+    forecast_to_finish,
     most_labels,
     possible_worlds,
     sizes,
@@ -33,9 +34,10 @@ from app.simulation.job_forecast import (
 from app.simulation.monte_carlo import JobSnapshot
 from app.store.answers import votes_on_items_since
 from app.store.connection import is_lost
+from app.store.end_of_money import with_end_of_money
 from app.store.item_decisions import item_rows_of
-from app.store.job_history import use_one_snapshot
-from app.store.jobs import load_job, save_forecast
+from app.store.job_history import stated_rows, use_one_snapshot
+from app.store.jobs import load_job, lock_job, save_forecast
 from app.store.operations import first_unfinished, jobs_to_forecast, needs_forecast
 from app.store.workers import load_workers
 from app.use_cases.clock import Clock
@@ -48,7 +50,7 @@ from app.use_cases.operations.operation_lifecycle import (
 )
 from app.use_cases.operations.worker_process import WorkerProcess
 from app.use_cases.work.judging import ItemFacts, context_of
-from app.use_cases.workers.skills import skill_rows
+from app.use_cases.workers.skills import credited_rows, skill_rows
 
 FORECAST = "forecast"
 _READ, _SAMPLED = 0.1, 0.6  # the progress when the sample of items is read, and when possible truths are sampled
@@ -90,14 +92,22 @@ class ForecastHandler:
 
     async def _forecast(self, connection: AsyncConnection, job_id: UUID, report: Report) -> Outcome:
         """Make a forecast and store it with the job. The curve is only in the operation's outcome."""
-        found = await forecast_job(connection, self.process, job_id, report)
-        if found is None:
+        made = await forecast_job(connection, self.process, job_id, report)
+        if made is None:
             return {"items": 0}
-        forecast, at_answers = found
-        summary = _summary(forecast, at_answers, self.clock())
+        summary = _summary(made, self.clock())
         async with connection.begin():
-            await save_forecast(connection, job_id, summary)
-        return summary | {"curve": [asdict(point) for point in forecast.curve]}
+            latest = await lock_job(connection, job_id)
+            if _is_still_about(made, latest):
+                await save_forecast(connection, job_id, summary)
+        return summary | {"curve": [asdict(point) for point in made.forecast.curve]}
+
+
+def _is_still_about(made: "MadeForecast", latest: Job) -> bool:
+    """Whether neither the job's settings nor its items' costs have changed since, and no newer forecast is there."""
+    before, newest = made.job, 0 if latest.forecast is None else latest.forecast["at_answers"]
+    same = (before.policy, before.budget, before.inverse_costs) == (latest.policy, latest.budget, latest.inverse_costs)
+    return same and newest <= before.answers
 
 
 async def request_forecast(database: AsyncEngine, job_id: UUID, now: datetime) -> Operation:
@@ -119,12 +129,21 @@ class JobSample:
     totals: JobTotals
     runs: int
     seed: int
+    job: Job
+
+
+@dataclass(frozen=True)
+class MadeForecast:
+    """A forecast, and the job as it was when its items were read."""
+
+    forecast: Forecast
+    job: Job
 
 
 async def forecast_job(
     connection: AsyncConnection, process: WorkerProcess, job_id: UUID, report: Report
-) -> tuple[Forecast, int] | None:
-    """Make a forecast; returns it with the number of answers behind it, or None for a job without items."""
+) -> MadeForecast | None:
+    """Make a forecast; None for a job without items. Of a job whose money is spent, it says what finishing costs."""
     async with connection.begin():
         await use_one_snapshot(connection)
         sample = await _read(connection, job_id)
@@ -133,33 +152,35 @@ async def forecast_job(
     await report(_READ)
     worlds = await process.run_in_process(possible_worlds, sample.context, sample.snapshot, sample.runs, sample.seed)
     await report(_SAMPLED)
+    simulate = forecast_to_finish if sample.job.out_of_money else forecast_in
     found = await process.run_in_process(
-        forecast_in, worlds, sample.engine, sample.context, sample.snapshot, sample.totals, sample.seed
+        simulate, worlds, sample.engine, sample.context, sample.snapshot, sample.totals, sample.seed
     )
-    return found, sample.totals.answers
+    return MadeForecast(found, sample.job)
 
 
-def _summary(forecast: Forecast, at_answers: int, made_at: datetime) -> Outcome:
+def _summary(made: MadeForecast, made_at: datetime) -> Outcome:
+    forecast = made.forecast
     return {
         "made_at": made_at.isoformat(),
-        "at_answers": at_answers,
+        "at_answers": made.job.answers,
         "level": INTERVAL_PROBABILITY,
         "items": forecast.items,
         "runs": forecast.runs,
         "sample": forecast.simulated_items,
         "cut_off": forecast.truncated,
+        "to_finish": None if forecast.to_finish is None else asdict(forecast.to_finish),
         **asdict(forecast.end),
     }
 
 
 async def _read(connection: AsyncConnection, job_id: UUID) -> JobSample | None:
-    job = await load_job(connection, job_id)
+    job = await with_end_of_money(connection, await load_job(connection, job_id))
     if not job.items:
         return None
     width = width_of(job.engine)
     runs, size = sizes(job.items, THOROUGH, width, most_labels(job.policy))
-    drawn = np.random.default_rng([job.policy.seed, job.answers]).choice(job.items, size, replace=False) + 1
-    row_of = {row.item_id: row for row in await item_rows_of(connection, job_id, drawn.tolist())}
+    drawn, row_of = await _drawn(connection, job, size)
     answers = np.array([round(sum(row_of[item].decision.votes)) for item in drawn.tolist()])
     runs, size = bounded_by_answers(answers, runs)
     votes = await votes_on_items_since(connection, job_id, drawn[:size].tolist(), 0)
@@ -176,7 +197,23 @@ async def _read(connection: AsyncConnection, job_id: UUID) -> JobSample | None:
         totals=JobTotals(job.items, job.resolved, job.given_up, job.answers, float(job.spent)),
         runs=runs,
         seed=job.answers,
+        job=job,
     )
+
+
+async def _drawn(connection: AsyncConnection, job: Job, size: int) -> tuple[IntArray, dict[int, ItemRow]]:
+    """Draw this many items of the job at random; numbers of deleted items are passed over."""
+    order = np.random.default_rng([job.policy.seed, job.answers]).permutation(job.last_item) + 1
+    chosen: list[int] = []
+    row_of: dict[int, ItemRow] = {}
+    for start in range(0, len(order), size):
+        numbers = order[start : start + size].tolist()
+        rows = {row.item_id: row for row in await item_rows_of(connection, job.job_id, numbers)}
+        row_of |= rows
+        chosen += [number for number in numbers if number in rows]
+        if len(chosen) >= size:
+            break
+    return np.array(chosen[:size]), row_of
 
 
 def _first_seen(items: Sequence[int], votes: Sequence[CountedVote]) -> IntArray:
@@ -198,7 +235,9 @@ def _snapshot(
 ) -> JobSnapshot:
     labels = [row.decision.label for row in rows]
     unnamed = sum(vote.worker is None for vote in votes)
-    prior = skill_rows(job.engine, [worker.carried for _, worker in workers], len(workers) + unnamed)
+    stated = stated_rows([(worker.stated_accuracy, worker.stated_weight) for _, worker in workers])
+    carried = [worker.carried for _, worker in workers]
+    prior = credited_rows(job.engine, carried, stated, len(workers) + unnamed)
     return JobSnapshot(
         answers=_ballots(job, rows, votes, [name for name, _ in workers], unnamed),
         state=_state(rows),

@@ -28,7 +28,7 @@ from app.store.item_decisions import item_rows_of, versions_of
 from app.store.job_history import History, ballots_of, read_history
 from app.store.jobs import load_job, lock_job, save_fit, save_ledger
 from app.store.operations import first_unfinished, jobs_to_refit
-from app.store.workers import FittedSkill, forget_skills, load_workers, replace_skills
+from app.store.workers import FittedSkill, forget_skills, load_stated_workers, load_workers, replace_skills
 from app.use_cases.clock import Clock
 from app.use_cases.operations.low_information import LowInformation, find_low_information, give_no_new_work
 from app.use_cases.operations.operation_lifecycle import (
@@ -43,8 +43,8 @@ from app.use_cases.operations.refit_draft import RefitDraft, context_of_history
 from app.use_cases.operations.worker_process import WorkerProcess
 from app.use_cases.work.batching import refit_is_due
 from app.use_cases.work.judging import with_state
-from app.use_cases.work.rejudging import DecisionChange, changes_of, write_changes
-from app.use_cases.workers.skills import accuracies, skill_rows
+from app.use_cases.work.rejudging import DecisionChange, changes_of, rejudge_priors, write_changes
+from app.use_cases.workers.skills import accuracies, credited_rows, skill_rows, stated_skill
 
 REFIT = "refit"
 _PAGE = 400  # items per transaction: other writers of the job wait for a few hundredths of a second
@@ -113,14 +113,18 @@ async def refit_job(
     before = await _take_over(connection, draft)
     low_information_workers = await give_no_new_work(connection, before, low_information, clock())
     after = await _write_pages(connection, draft, clock, report)
+    if not before.engine.believes_as(history.job.engine):
+        after = await _write_priors(connection, before, clock)
     return _outcome(draft, before, after) | {"low_information_workers": low_information_workers}
 
 
 def _fit_history(history: History) -> tuple[Fit, dict[str, LowInformation]]:
     """Fit all answers, and find the low-information workers by that fit."""
     job, ballots = history.job, ballots_of(history)
-    prior = skill_rows(job.engine, history.carried, ballots.workers)
-    crowd = FittedCrowd(skill=skill_rows(job.engine, history.skills, ballots.workers, prior), prior=prior)
+    prior = credited_rows(job.engine, history.carried, history.stated, ballots.workers)
+    stated: Array = np.full((ballots.workers, 2), np.nan)
+    stated[: len(history.stated)] = history.stated
+    crowd = FittedCrowd(skill_rows(job.engine, history.skills, ballots.workers, prior), prior, stated)
     found = fit(job.policy.worker_model, job.stage, ballots, context_of_history(history), crowd)
     return found, find_low_information(history, found, ballots.given)
 
@@ -155,6 +159,8 @@ async def _take_over(connection: AsyncConnection, draft: RefitDraft) -> Job:
                 await forget_skills(connection, job.job_id)
             some = list(draft.skills) if changes_stage else names[start : start + _WORKERS]
             await replace_skills(connection, job.job_id, _fitted_skills(job, draft, some))
+            if changes_stage:
+                await _credit(connection, job, draft)
             await save_ledger(connection, job)
             await save_fit(connection, job)
     return job
@@ -163,10 +169,9 @@ async def _take_over(connection: AsyncConnection, draft: RefitDraft) -> Job:
 def _with_fit(job: Job, draft: RefitDraft) -> Job:
     """Return the job in the stage that the fit has chosen, with its calibration and the time of the next refit."""
     schedule, choice = job.policy.refit, draft.fit.choice
-    return job.reconfigured(
-        stage=draft.fit.stage,
+    return replace(
+        draft.with_fit(job),
         stage_choice=job.stage_choice if choice is None else choice.as_json(),
-        calibration=draft.fit.calibration or job.calibration,
         refit_at=None if job.refit_at is None or schedule is None else schedule.next_at(job.answers),
     )
 
@@ -179,6 +184,14 @@ def _fitted_skills(job: Job, draft: RefitDraft, names: Sequence[str]) -> list[Fi
     ]
 
 
+async def _credit(connection: AsyncConnection, job: Job, draft: RefitDraft) -> None:
+    """Give workers of stated accuracy who registered during the fit their skill in the new stage."""
+    known = await load_stated_workers(connection, job.job_id)
+    skills = {name: stated_skill(job, one) for name, one in known.items() if name not in draft.skills}
+    found = [FittedSkill(name, skill.tolist(), None, None) for name, skill in skills.items() if skill is not None]
+    await replace_skills(connection, job.job_id, found)
+
+
 async def _write_pages(connection: AsyncConnection, draft: RefitDraft, clock: Clock, report: Report) -> Job:
     item_ids = draft.item_ids
     job = draft.history.job
@@ -188,6 +201,22 @@ async def _write_pages(connection: AsyncConnection, draft: RefitDraft, clock: Cl
         await report(_FITTED + (1 - _FITTED) * (start + len(page)) / len(item_ids))
         await asyncio.sleep(_PAUSE)
     return job
+
+
+async def _write_priors(connection: AsyncConnection, fitted: Job, clock: Clock) -> Job:
+    """Judge the items that have nothing but a prior by what their source is believed now, page by page."""
+    job, after = fitted, 0
+    while True:
+        async with connection.begin():
+            job = await lock_job(connection, job.job_id)
+            if job.source != fitted.source:  # blocked or registered again meanwhile, which has judged them
+                return job
+            job, last = await rejudge_priors(connection, job, after=after, most=_PAGE, now=clock())
+            await save_ledger(connection, job)
+        if last is None:
+            return job
+        after = last
+        await asyncio.sleep(_PAUSE)
 
 
 async def _write_page(connection: AsyncConnection, draft: RefitDraft, item_ids: list[int], clock: Clock) -> Job:
@@ -216,7 +245,10 @@ async def _changes(
     connection: AsyncConnection, draft: RefitDraft, job: Job, item_ids: Sequence[int]
 ) -> list[DecisionChange]:
     """Return how the fit and the answers since then change these items."""
-    rows = await item_rows_of(connection, job.job_id, item_ids)
+    found = await item_rows_of(connection, job.job_id, item_ids)
+    # Where the source has answered since the fit, that answer has replaced the prior, which is in the fit.
+    rows = [row for row in found if not (row.prior_answered and draft.has_prior(row.item_id))]
+    item_ids = [row.item_id for row in rows]
     since = await votes_on_items_since(connection, job.job_id, item_ids, draft.until)
     workers = await load_workers(connection, job.job_id, {vote.worker for vote in since if vote.worker is not None})
     skills = {name: np.array(worker.skill) for name, worker in workers.items() if worker.skill is not None}

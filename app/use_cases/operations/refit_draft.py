@@ -6,17 +6,19 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from app.domain.answer import CountedVote
+from app.domain.job import Job
+from app.domain.prior_source import PriorSource
 from app.policy.aggregation import Ballots
-from app.policy.core.belief import Array, IntArray, ItemContext, State
+from app.policy.core.belief import Array, IntArray, ItemContext, Mask, State
 from app.policy.quality.fitting import Fit
 from app.policy.worker_models.inference.answer_replay import replayed
-from app.store.job_history import History
+from app.store.job_history import History, ballots_of, opinions_of
 
 
 def context_of_history(history: History) -> ItemContext:
-    """Build the context of all items of the job, by number."""
+    """Build the context of all items by number; a deleted item has no answers, and priors are in the ballots."""
     job = history.job
-    return replace(ItemContext.plain(job.items, job.policy.seed), prior=history.prior, gold=history.gold)
+    return replace(ItemContext.plain(job.last_item, job.policy.seed), gold=history.gold)
 
 
 @dataclass
@@ -29,13 +31,46 @@ class RefitDraft:
     def __post_init__(self) -> None:
         job, refitted, names = self.history.job, self.fit.refitted, self.history.crowd
         self.until = job.answers
-        self.engine = job.reconfigured(stage=self.fit.stage, calibration=self.fit.calibration or job.calibration).engine
+        self.source = self._source()
+        opinions = ballots_of(self.history).with_opinions(opinions_of(self.history), self.fit.echoes).opinions
+        self.counted_priors: Mask | None = None if opinions is None else opinions.given  # (items,)
+        self.engine = self.with_fit(job).engine
         self.context = context_of_history(self.history)
+        if opinions is not None:
+            self.context = replace(self.context, prior=self.engine.believed(opinions.shares))
         self.votes, self.model_state = refitted.state.votes.copy(), np.array(refitted.state.model_state)
         self.skills: dict[str, Array] = dict(zip(names, refitted.skill, strict=False))  # unnamed workers come last
         copying = [] if refitted.copying_probability is None else refitted.copying_probability.tolist()
         self.copying_probability = {name: one for name, one in zip(names, copying, strict=False) if not np.isnan(one)}
         self.newcomer = self.engine.newcomer()
+
+    def has_prior(self, item_id: int) -> bool:
+        """Whether the item's prior counted in the fit."""
+        return bool(self.counted_priors[item_id - 1]) if self.counted_priors is not None else False
+
+    def with_fit(self, job: Job) -> Job:
+        """Return the job in the stage that the fit has chosen, with its calibration and the source of its priors.
+
+        The block of a source is a requester's, and stays.
+        """
+        source = job.source if job.source.blocked else self.source
+        return job.reconfigured(
+            stage=self.fit.stage, calibration=self.fit.calibration or job.calibration, source=source
+        )
+
+    def _source(self) -> PriorSource:
+        """How the priors are taken from now on: as before, unless the source's skill has moved."""
+        job, echoes = self.history.job, self.fit.echoes
+        opinions = opinions_of(self.history)
+        if opinions is None or echoes is None or not len(opinions.source):
+            return job.source
+        skill = tuple(self.fit.refitted.skill[opinions.source[0]].tolist())
+        crowd = self.history.crowd
+        found = PriorSource(skill, frozenset(crowd[row] for row in np.flatnonzero(echoes).tolist() if row < len(crowd)))
+        same_shape = job.source.skill is None or len(job.source.skill) == len(skill)
+        if same_shape and job.reconfigured(stage=self.fit.stage, source=found).engine.believes_as(job.engine):
+            return replace(found, skill=job.source.skill)
+        return found
 
     @property
     def item_ids(self) -> list[int]:

@@ -21,7 +21,7 @@ class Fits:
 
     async def consensus(self, database: AsyncEngine, job: Job, aggregation: AnyAggregation) -> Consensus:
         """Fit all answers with this aggregation, or return the cached fit."""
-        key = (job.job_id, job.items, job.answers, job.recounts, aggregation.model_dump_json())
+        key = (job.job_id, job.last_item, job.answers, job.recounts, aggregation.model_dump_json())
         if key not in self._cached:
             self._cached[key] = asyncio.create_task(_fit(database, job.job_id, aggregation))
             while len(self._cached) > _CACHED:

@@ -21,6 +21,7 @@ from app.store.result_rows import ResultRow, page_of_result_rows
 from app.use_cases.results.fit_answers import Fits
 from app.use_cases.work.judging import ItemFacts, context_of
 
+_DECIMALS = 6  # of a confidence, as on the wire
 ROWS = 2000  # per page when all are read: a few milliseconds on the event loop, less than a megabyte
 
 VoteRows: TypeAlias = Sequence[tuple[int, ...]]
@@ -76,11 +77,11 @@ class ResultSet:
                 self.job.job_id,
                 state=self.state,
                 after=after,
-                until=self.job.items,
+                until=self.job.last_item,
                 most=most + 1,
                 with_model_state=self.believed,
             )
-            if len(found) < min(most, self.job.items - after):
+            if len(found) < min(most, self.job.last_item - after):
                 await load_job(connection, self.job.job_id)  # raises if the job was deleted, which ends an export
         return await asyncio.to_thread(self._page, found, most)
 
@@ -114,7 +115,8 @@ class ResultSet:
             labels = [label if kept is None else kept for kept, label, _, _ in rows]
             chances = [chance if kept is None else confidence for kept, _, chance, confidence in rows]
         names = (*self.job.policy.labels, None)  # NOBODY is the last
-        return Results(keys, [names[label] for label in labels], chances, states, votes, codes, messages)
+        shown = [round(chance, _DECIMALS) for chance in chances]
+        return Results(keys, [names[label] for label in labels], shown, states, votes, codes, messages)
 
     def _by_fit(self, numbers: Sequence[int], votes: VoteRows) -> tuple[list[int], list[float]]:
         assert self.fitted is not None  # noqa: S101  the caller has checked

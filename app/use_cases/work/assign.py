@@ -24,7 +24,7 @@ from app.store.audits import free_audit_item, running_audit
 from app.store.queue import gold_item
 from app.store.workers import load_workers, most_promising
 from app.use_cases.work.judging import ItemFacts, context_of
-from app.use_cases.work.no_work import PAUSED, NoWork
+from app.use_cases.work.no_work import NoWork, while_paused
 from app.use_cases.work.queue_window import AskingWorker, Candidate, QueueWindow, skills_for
 
 _TEAM = 64  # candidates from whom a worker is chosen if a request names none
@@ -36,7 +36,7 @@ async def assign_next(
 ) -> tuple[Job, list[NextWork]]:
     """For each request in turn: assignments that the worker holds come first, then new ones up to `count`."""
     if job.paused:
-        return job, [PAUSED] * len(requests)
+        return job, [while_paused(job)] * len(requests)
     batch, requests = await _open_batch(connection, job, requests, now)
     given = [await batch.serve(request) for request in requests]
     fresh = await batch.write_back()
@@ -44,6 +44,7 @@ async def assign_next(
     responses = {position: _assigned(held, fresh) for position, held in enumerate(given) if held}
     empty = {position: requests[position] for position, held in enumerate(given) if not held}
     if empty:
+        empty = {position: batch.as_considered(request) for position, request in empty.items()}
         chosen = {name for request in empty.values() for name in request.workers or ()}
         no_work = NoWork(
             job, batch.workers, {name for name in chosen if batch.is_busy(name)}, batch.queue.is_empty, now, batch.audit
@@ -65,6 +66,7 @@ class AssignmentBatch:
     fresh: list[HeldAssignment] = field(default_factory=list)
     audit: Audit | None = None  # that trusted workers of this batch may check items of
     reserved: Decimal = Decimal(0)  # by this batch, in addition to earlier reservations
+    considered: dict[WorkRequest, tuple[str, ...]] = field(default_factory=dict)  # if the job looked beyond a team
     gold: Counter[int] = field(default_factory=Counter)  # new assignments of closed items: gold, or for an audit
 
     def known(self, worker: str | None) -> Worker:
@@ -95,7 +97,12 @@ class AssignmentBatch:
             team = await self._further_workers(besides=considered)
             given = await self._serve_team(team, request)
             considered += team
+        self.considered[request] = tuple(considered)
         return given
+
+    def as_considered(self, request: WorkRequest) -> WorkRequest:
+        """Return a request that was not served with all the workers who were considered for it."""
+        return replace(request, workers=self.considered.get(request, request.workers))
 
     async def write_back(self) -> dict[int, HeldAssignment]:
         """Write the new assignments; returns them by their temporary number in this batch, with their final number."""
@@ -166,7 +173,7 @@ class AssignmentBatch:
             if (held := await self._assign_audit_item(name)) is not None:
                 return held
         asking = {name: self._asking(name, self.held.get(name, ())) for name in free}
-        if choice.compares_offers:
+        if choice.compares_items:
             await self.queue.value_for(free)
             found = {name: await self._candidate(one) for name, one in asking.items()}
             candidates = {name: candidate for name, candidate in found.items() if candidate is not None}
@@ -190,7 +197,7 @@ class AssignmentBatch:
         policy, engine, newcomer = self.job.policy, self.job.engine, self.job.engine.newcomer()
         known = [self.known(name) for name in names]
         skill = np.array([newcomer if worker.skill is None else worker.skill for worker in known], dtype=np.float64)
-        team = CandidateWorkers.offered(
+        team = CandidateWorkers.with_worth(
             agreed_answers=np.array([float(worker.agreed_answers) for worker in known]),
             scored_answers=np.array([float(worker.scored_answers) for worker in known]),
             price=np.array([float(worker.price) for worker in known]),

@@ -155,13 +155,23 @@ class JobBatcher:
     def _begin_background_work(
         self, job_id: UUID, before: Job, after: Job, *, alone: bool
     ) -> asyncio.Task[None] | None:
-        """Start the refit or the recount that a batch has made due; returns it if the sender should wait for it."""
+        """Start the work that a batch has made due; returns a refit or recount if the sender should wait for it."""
+        if has_ended(before, after):
+            self._runner.begin(job_id, "forecast")  # it does nothing if no forecast is due
         if not refit_is_due(after) and after.blocks == before.blocks:
             return None
         if alone and after.answers <= SMALL_JOB:
             return self._runner.begin(job_id)
         self._runner.begin_if_rested(job_id)
         return None
+
+
+def has_ended(before: Job, after: Job) -> bool:
+    """Whether a batch has closed the last open item, or perhaps spent the last money that buys an answer."""
+    is_done = after.resolved + after.given_up == after.items
+    if is_done or before.spent == after.spent or after.budget is None or after.reserved:
+        return is_done and before.resolved + before.given_up < before.items
+    return after.budget - after.spent < after.least_cost
 
 
 def refit_is_due(job: Job) -> bool:

@@ -22,13 +22,14 @@ class ItemFacts:
 
     item_id: int
     cost: Decimal
-    prior: Sequence[float] | None
+    prior: Sequence[float] | None  # None also where its source has answered since
     open_assignments: int = 0
     gold: int | None = None  # only the requester's gold; gold that the crowd made is judged by its votes
 
     @classmethod
     def of(cls, item: Item | ItemRow) -> "ItemFacts":
-        return cls(item.item_id, item.cost, item.prior, item.open_assignments, None if item.promoted else item.gold)
+        opinion = item.prior and item.opinion  # most items have no prior
+        return cls(item.item_id, item.cost, opinion, item.open_assignments, None if item.promoted else item.gold)
 
 
 Judged = tuple[ItemDecision, Verdict]
@@ -40,7 +41,8 @@ def context_of(engine: Engine, items: Sequence[ItemFacts]) -> ItemContext:
     classes = len(engine.policy.labels)
     prior, gold = None, None
     if any(item.prior is not None for item in items):
-        prior = np.array([[np.nan] * classes if item.prior is None else item.prior for item in items])
+        said = np.array([[np.nan] * classes if item.prior is None else item.prior for item in items])
+        prior = engine.believed(said)
     if any(item.gold is not None for item in items):
         gold = np.array([UNKNOWN if item.gold is None else item.gold for item in items], dtype=np.int64)
     return ItemContext(
@@ -75,6 +77,19 @@ def learn(engine: Engine, items: Sequence[Item], skills: Array, labels: Sequence
     """Return the state of each item and the skill of each worker after worker i answers item i with labels[i]."""
     context = context_of(engine, [ItemFacts.of(item) for item in items])
     return engine.learn(state_of([item.decision for item in items]), context, skills, np.array(labels))
+
+
+def without_prior(engine: Engine, item: Item, labels: Sequence[int], skills: Sequence[Array]) -> Item:
+    """Return the item as its answers alone make it: label after label, by workers with these skills."""
+    item = replace(item, prior_answered=True)
+    context = context_of(engine, [ItemFacts.of(item)])
+    state = engine.initial(context)
+    for label, skill in zip(labels, skills, strict=True):
+        state = engine.model.after_answer(state, context, skill[None], np.array([label]))
+    decision = replace(
+        item.decision, votes=state.votes[0].astype(int).tolist(), model_state=state.model_state[0].tolist()
+    )
+    return replace(item, decision=decision)
 
 
 def judge(engine: Engine, state: State, items: Sequence[ItemFacts]) -> list[Judged]:
@@ -146,7 +161,7 @@ def judge_new(engine: Engine, items: Sequence[ItemFacts]) -> list[ItemDecision]:
 
 def judge_as_first_vote(engine: Engine, item: Item, skill: Array, label: int) -> tuple[Verdict, float]:
     """Judge as if this were the first vote on a new item: the response to an answer on gold."""
-    facts = ItemFacts(item.item_id, item.cost, item.prior)
+    facts = ItemFacts(item.item_id, item.cost, item.opinion)
     context = context_of(engine, [facts])
     state = engine.model.after_answer(engine.initial(context), context, skill[None, :], np.array([label]))
     ((decision, verdict),) = judge(engine, state, [facts])

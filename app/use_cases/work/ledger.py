@@ -17,7 +17,7 @@ from app.errors import AssignmentUnknown, FieldError, InvalidInput, ItemUnknown,
 from app.policy.core.belief import Array
 from app.store.answers import answers_by_assignment, answers_by_pair, answers_on_items, insert_answers
 from app.store.assignments import assignments_by_number, assignments_by_pair, mark_answered
-from app.store.items import demote_items, load_items, promote_items, save_decisions
+from app.store.items import demote_items, load_items, mark_priors_answered, promote_items, save_decisions
 from app.store.workers import Score, Tally, load_workers, save_tallies, score_votes
 from app.use_cases.audits.audit_ledger import AuditLedger, open_audits
 
@@ -97,6 +97,7 @@ class Ledger:
     new: list[Answer] = field(default_factory=list)
     promoted: set[int] = field(default_factory=set)  # items that became gold by the crowd's answers ...
     demoted: set[int] = field(default_factory=set)  # ... and those that are no longer gold
+    priors_answered: set[int] = field(default_factory=set)  # items whose prior no longer counts
     audits: AuditLedger = field(default_factory=AuditLedger)
 
     def __post_init__(self) -> None:
@@ -107,7 +108,7 @@ class Ledger:
         self.labels = LabelCounts(job.labeled, job.label_changes, job.confidence_sum)
         self.item_ids = {row.key: row.item_id for row in self.items.values()}
         self.answers_on: dict[int, list[Answer]] = {}
-        for answer in self.answers.values():
+        for answer in self.answers.values():  # each once, also where it was loaded twice
             self.answers_on.setdefault(answer.item_id, []).append(answer)
         self.newcomer = job.engine.newcomer()
         self.assignments_of = {
@@ -231,7 +232,10 @@ async def open_ledger(
     pairs = {(ids[sent.item], sent.worker) for sent in submissions if sent.item in ids and sent.worker is not None}
     pairs |= {(assignment.item_id, assignment.worker) for assignment in assignments if assignment.worker is not None}
     assignments += await assignments_by_pair(connection, job.job_id, pairs) if pairs else []
-    answers = await _answers(connection, job, list(ids.values()), pairs, assignments)
+    replaced = {row.item_id for row in items if row.prior and row.opinion}
+    if replaced:
+        replaced &= {item_id for item_id, worker in pairs if job.speaks_for_priors(worker)}
+    answers = await _answers(connection, job, list(ids.values()), pairs, assignments, replaced)
     workers = {worker for _, worker in pairs} | {answer.worker for answer in answers if answer.worker is not None}
     audited = [assignment for assignment in assignments if assignment.audit_id is not None]
     return Ledger(
@@ -251,12 +255,18 @@ async def _answers(
     item_ids: Sequence[int],
     pairs: Collection[tuple[int, str]],
     assignments: Sequence[Assignment],
+    replaced: Collection[int],
 ) -> list[Answer]:
-    """Load answers that may be repeated, or all answers on the items if the worker model scores workers by them."""
+    """Load answers that may be repeated, or all answers on the items if the worker model scores workers by them.
+
+    Also all answers on the items whose prior will be `replaced` by an answer of its source.
+    """
     if job.engine.scores_finished_items:
         return await answers_on_items(connection, job.job_id, item_ids)
     unnamed = [assignment.assignment_id for assignment in assignments if assignment.worker is None]
     named = await answers_by_pair(connection, job.job_id, pairs) if pairs else []
+    if replaced:
+        named += await answers_on_items(connection, job.job_id, list(replaced))
     return named + (await answers_by_assignment(connection, job.job_id, unnamed) if unnamed else [])
 
 
@@ -269,6 +279,7 @@ async def write_back(connection: AsyncConnection, ledger: Ledger) -> list[Score]
     await insert_answers(connection, job_id, ledger.new)
     await mark_answered(connection, job_id, ledger.answered_assignments)
     await save_decisions(connection, job_id, changed)
+    await mark_priors_answered(connection, job_id, ledger.priors_answered)
     by_gold = await save_tallies(connection, job_id, _tallies(ledger))
     resolved = [item.item_id for item in changed if item.decision.state is ItemState.RESOLVED and item.gold is None]
     await demote_items(connection, job_id, ledger.demoted, newest=ledger.given)

@@ -185,7 +185,7 @@ def skills_for(job: Job, workers: Mapping[str, Worker], chosen: Collection[str])
     newcomer, choice = engine.newcomer(), job.policy.worker_choice
     skills = {name: np.array(worker.skill) for name, worker in workers.items() if worker.skill is not None}
     known = [skills.get(name, newcomer) for name in chosen]
-    if known and choice.compares_offers:
+    if known and choice.compares_items:
         skills |= zip(chosen, choice.assumed_skill(engine.model, np.array(known)), strict=True)
     return skills
 

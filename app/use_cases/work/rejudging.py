@@ -13,11 +13,11 @@ from app.domain.item import ItemDecision, ItemRow, ItemState, LabelCounts
 from app.domain.job import Job
 from app.policy.core.belief import Array
 from app.policy.engine import Engine
-from app.store.item_decisions import ballots_on_items, page_of_item_rows, replace_decisions
+from app.store.item_decisions import ballots_on_items, page_of_item_rows, page_of_priors, replace_decisions
 from app.store.items import demote_items
 from app.store.jobs import save_ledger
 from app.store.workers import Tally, load_workers, save_tallies, score_votes
-from app.use_cases.work.judging import judge_rows, keep_closed
+from app.use_cases.work.judging import ItemFacts, context_of, judge_rows, keep_closed, with_state
 from app.use_cases.workers.blocking import block_guessers
 
 _PAGE = 20_000  # items judged at a time: enough for fast arrays, few enough for memory
@@ -51,6 +51,31 @@ async def rejudge_job(
     while rows := await page_of_item_rows(connection, job.job_id, open_only=not closed_too, after=after, most=_PAGE):
         job = await rejudge_rows(connection, job, rows, rows, reopens=closed_too, now=now)
         after = rows[-1].item_id
+    await save_ledger(connection, job)
+    return job
+
+
+async def rejudge_priors(
+    connection: AsyncConnection, job: Job, *, after: int, most: int, now: datetime
+) -> tuple[Job, int | None]:
+    """Judge a page of a locked job's items that have a prior and no answers again, by what their source is believed.
+
+    Returns the job with new counters, and the item after which the next page starts; None after the last page. Items
+    that were given up without an answer may open again.
+    """
+    rows = await page_of_priors(connection, job.job_id, without_answers=True, after=after, most=most)
+    if not rows:
+        return job, None
+    fresh = with_state(rows, job.engine.initial(context_of(job.engine, [ItemFacts.of(row) for row in rows])))
+    job = await rejudge_rows(connection, job, rows, fresh, reopens=True, now=now)
+    return job, rows[-1].item_id if len(rows) == most else None
+
+
+async def rejudge_all_priors(connection: AsyncConnection, job: Job, now: datetime) -> Job:
+    """The same for all pages, in the caller's transaction."""
+    after: int | None = 0
+    while after is not None:
+        job, after = await rejudge_priors(connection, job, after=after, most=_PAGE, now=now)
     await save_ledger(connection, job)
     return job
 

@@ -1,20 +1,32 @@
 """Register workers with their price and tier, and read what is known about them."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import datetime
 from decimal import Decimal
 from uuid import UUID
 
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from app.domain.job import Job
-from app.domain.worker import Registration, WorkerOrder, WorkerPosition, WorkerRecord, WorkerStatus
+from app.domain.worker import (
+    UNKNOWN_WORKER,
+    Registration,
+    Worker,
+    WorkerOrder,
+    WorkerPosition,
+    WorkerRecord,
+    WorkerStatus,
+)
 from app.errors import FieldError, InvalidInput, WorkerUnknown
 from app.policy.worker_models import Tiers
-from app.store.jobs import load_job, lock_job
+from app.store.jobs import load_job, lock_job, save_source
 from app.store.worker_pages import find_worker, page_of_workers
-from app.store.workers import save_registrations
-from app.use_cases.workers.skills import Skill, estimates, estimates_accuracy
+from app.store.workers import load_workers, save_registrations
+from app.use_cases.work.rejudging import rejudge_all_priors
+from app.use_cases.workers.skills import Skill, accuracies, estimates, estimates_accuracy, with_statement
+
+DEFAULT_ACCURACY_WEIGHT = 20.0  # checked answers: as much as twenty gold items would show
 
 
 @dataclass(frozen=True)
@@ -25,6 +37,8 @@ class WorkerEntry:
     price: Decimal | None = None
     tier: str | None = None
     trusted: bool | None = None
+    accuracy: float | None = None
+    accuracy_weight: float | None = None
     pointer: str = "#"
 
 
@@ -43,20 +57,21 @@ class WorkerPage:
     next_after: WorkerPosition | None  # where the next page starts; None on the last page
 
 
-async def register_workers(database: AsyncEngine, job_id: UUID, entries: Sequence[WorkerEntry]) -> int:
-    """Set prices and tiers; open assignments keep their cost, and votes their weight. Returns the number of workers.
+async def register_workers(database: AsyncEngine, job_id: UUID, entries: Sequence[WorkerEntry], now: datetime) -> int:
+    """Set prices, tiers and what is known of accuracies. Returns the number of workers.
 
-    If a worker is listed twice, the last entry counts.
+    Open assignments keep their cost, and votes their weight until the next refit. If a worker is listed twice, the last
+    entry counts.
     """
     async with database.begin() as connection:
-        return await _register(connection, await lock_job(connection, job_id), entries)
+        return await _register(connection, await lock_job(connection, job_id), entries, now)
 
 
-async def change_worker(database: AsyncEngine, job_id: UUID, entry: WorkerEntry) -> Profile:
+async def change_worker(database: AsyncEngine, job_id: UUID, entry: WorkerEntry, now: datetime) -> Profile:
     """Set the price or the tier of one worker, which also registers the worker."""
     async with database.begin() as connection:
         job = await lock_job(connection, job_id)
-        await _register(connection, job, [entry])
+        await _register(connection, job, [entry], now)
         return await profile_of(connection, job, entry.worker)
 
 
@@ -108,13 +123,43 @@ def _profiles(job: Job, rows: Sequence[WorkerRecord]) -> list[Profile]:
     ]
 
 
-async def _register(connection: AsyncConnection, job: Job, entries: Sequence[WorkerEntry]) -> int:
-    wrong = [error for entry in entries if (error := _wrong_tier(job, entry)) is not None]
-    if wrong:
-        raise InvalidInput.of(wrong)
-    last = {entry.worker: _registration(job, entry) for entry in entries}
-    await save_registrations(connection, job.job_id, list(last.values()))
+async def _register(connection: AsyncConnection, job: Job, entries: Sequence[WorkerEntry], now: datetime) -> int:
+    errors = (wrong(job, entry) for entry in entries for wrong in (_wrong_tier, _wrong_accuracy))
+    if found := [error for error in errors if error is not None]:
+        raise InvalidInput.of(found)
+    last = {entry.worker: entry for entry in entries}
+    stated = [name for name, entry in last.items() if entry.accuracy is not None]
+    known = await load_workers(connection, job.job_id, stated)
+    sent = {name: _registration(job, entry, known.get(name, UNKNOWN_WORKER)) for name, entry in last.items()}
+    await save_registrations(connection, job.job_id, list(sent.values()))
+    source = sent.get(job.policy.prior_source)
+    if source is not None and source.stated_accuracy is not None and source.skill is not None:
+        await _believe_priors(connection, job, tuple(source.skill), now)
     return len(last)
+
+
+async def _believe_priors(connection: AsyncConnection, job: Job, skill: tuple[float, ...], now: datetime) -> None:
+    """Believe the items' priors by this skill from now on; items with answers follow at the next refit."""
+    if job.source.blocked:
+        return
+    job = job.reconfigured(source=replace(job.source, skill=skill))
+    await save_source(connection, job)
+    await rejudge_all_priors(connection, job, now)
+
+
+def _wrong_accuracy(job: Job, entry: WorkerEntry) -> FieldError | None:
+    """Say why an accuracy cannot be stated: without it, or in a model that keeps no skills, it would have no effect."""
+    if entry.accuracy is None:
+        alone = entry.accuracy_weight is not None
+        return FieldError(f"{entry.pointer}/accuracy_weight", "Must come with `accuracy`") if alone else None
+    model = job.policy.worker_model
+    if model.stated_skill(entry.accuracy, 1.0, len(job.policy.labels)) is not None:
+        return None
+    return FieldError(
+        f"{entry.pointer}/accuracy",
+        f"The job's worker_model is {model.kind!r}, which keeps no accuracy of workers. Leave `accuracy` out, or use "
+        "another worker_model, such as 'auto'",
+    )
 
 
 def _wrong_tier(job: Job, entry: WorkerEntry) -> FieldError | None:
@@ -128,7 +173,20 @@ def _wrong_tier(job: Job, entry: WorkerEntry) -> FieldError | None:
     return FieldError(f"{entry.pointer}/tier", f"Must be one of {', '.join(map(repr, model.tiers))}")
 
 
-def _registration(job: Job, entry: WorkerEntry) -> Registration:
+def _registration(job: Job, entry: WorkerEntry, known: Worker) -> Registration:
     model, tier = job.policy.worker_model, entry.tier
-    skill = model.skill_of(tier).tolist() if tier is not None and isinstance(model, Tiers) else None
-    return Registration(worker=entry.worker, price=entry.price, tier=tier, skill=skill, trusted=entry.trusted)
+    skill = model.skill_of(tier) if tier is not None and isinstance(model, Tiers) else None
+    sent = Registration(worker=entry.worker, price=entry.price, tier=tier, trusted=entry.trusted)
+    if entry.accuracy is None:
+        return replace(sent, skill=None if skill is None else skill.tolist())
+    weight = known.stated_weight if entry.accuracy_weight is None else entry.accuracy_weight
+    weight = DEFAULT_ACCURACY_WEIGHT if weight is None else weight
+    skill = with_statement(job, known, entry.accuracy, weight)
+    assert skill is not None  # noqa: S101  `_wrong_accuracy` has refused the others
+    return replace(
+        sent,
+        skill=skill.tolist(),
+        accuracy=accuracies(job, [skill])[0],
+        stated_accuracy=entry.accuracy,
+        stated_weight=weight,
+    )

@@ -7,12 +7,14 @@ import numpy as np
 from scipy import special
 
 from app.domain.job import Job
-from app.domain.worker import WorkerRecord
+from app.domain.worker import Worker, WorkerRecord
 from app.policy.core.belief import Array
 from app.policy.engine import Engine
+from app.policy.worker_models.base import credit
 
 _JEFFREYS = 0.5
 _LOW, _HIGH = 0.025, 0.975
+_LEAST_EVIDENCE = 1e-3  # pseudo-answers of each kind that a skill keeps
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +67,31 @@ def skill_rows(
         if skill is not None:
             rows[row] = skill if len(skill) == len(newcomer) else _converted(engine, skill)
     return rows
+
+
+def credited_rows(engine: Engine, carried: Sequence[Sequence[float] | None], stated: Array, workers: int) -> Array:
+    """Return what each worker is credited with before any answer of the job, as rows, (workers, *).
+
+    That is what a requester states, (workers, 2), or the skill from another job, or the skill of a new worker.
+    """
+    return credit(engine.model, skill_rows(engine, carried, workers), stated, len(engine.policy.labels))
+
+
+def stated_skill(job: Job, worker: Worker) -> Array | None:
+    """Return the skill that a requester states; None if nothing is stated, or the job's model keeps no accuracy."""
+    if worker.stated_accuracy is None or worker.stated_weight is None:
+        return None
+    return job.engine.model.stated_skill(worker.stated_accuracy, worker.stated_weight, len(job.policy.labels))
+
+
+def with_statement(job: Job, worker: Worker, accuracy: float, weight: float) -> Array | None:
+    """Return the skill of a worker about whom this is stated now: what the answers have shown stays; None: no skill."""
+    now = job.engine.model.stated_skill(accuracy, weight, len(job.policy.labels))
+    if now is None or worker.skill is None:
+        return now
+    stated = np.array([[worker.stated_accuracy, worker.stated_weight]], dtype=np.float64)
+    before = credited_rows(job.engine, [worker.carried], stated, 1)[0]
+    return np.asarray(np.maximum(now + skill_rows(job.engine, [worker.skill], 1)[0] - before, _LEAST_EVIDENCE))
 
 
 def _converted(engine: Engine, skill: Sequence[float]) -> Array:

@@ -161,6 +161,7 @@ class World:
     def __init__(self, http: httpx.Client) -> None:
         self.http = http
         self.operation: APIOperation | None = None
+        self.used = True  # a case has ended what the next one needs
         self.met: Counter[int] = Counter()  # status codes
         self.heard: set[str] = set()  # content types of successful responses
         self.renew()
@@ -211,11 +212,15 @@ class World:
         return self._post(f"/v1/jobs/{self.job}/next", {})["assignments"]
 
     def prepare(self, case: schemathesis.Case) -> None:
-        """Create what the case may end, again for each case."""
+        """Create what the case may end, again after each case that succeeded."""
         begins_audit = case.path.endswith("/audits") and case.method == "POST"
-        if case.method == "DELETE" or begins_audit or case.path.endswith("{audit}/answers"):
+        if self.used and (case.method == "DELETE" or begins_audit or case.path.endswith("{audit}/answers")):
             self.renew(audit_runs=not begins_audit)
             self.known["item"] = AUDITED
+            self.used = False
+        if case.method == "DELETE" and case.path.endswith("/items/{key}"):  # only items without answers can be deleted
+            self._post(f"/v1/jobs/{self.job}/items", [{"key": "untouched"}])
+            self.known["item"] = ["untouched"]
         if "assignment" in case.path_parameters:
             if not (held := self._assignment()):  # all is out
                 self.renew()
@@ -261,6 +266,7 @@ class World:
     def remember(self, case: schemathesis.Case, response: schemathesis.Response) -> None:
         self.operation = case.operation
         self.met[response.status_code] += 1
+        self.used |= response.status_code < 300
         if response.status_code < 300:
             received = response.headers.get("content-type", [""])[0]
             self.heard.add(received.partition(";")[0])

@@ -53,6 +53,7 @@ TOUR = (
     Stop("resume_job", "POST", f"{JOB_PATH}/resume"),
     Stop("list_items", "GET", f"{JOB_PATH}/items"),
     Stop("get_item", "GET", f"{JOB_PATH}/items/{{key}}", None, {"key": "i1"}),
+    Stop("change_item", "PATCH", f"{JOB_PATH}/items/{{key}}", {"cost": "2"}, {"key": "i2"}),
     Stop("list_workers", "GET", f"{JOB_PATH}/workers"),
     Stop("get_worker", "GET", f"{JOB_PATH}/workers/{{worker}}", None, {"worker": "w1"}),
     Stop("set_worker_price", "POST", f"{JOB_PATH}/workers/{{worker}}/price", {"price": "1.5"}, {"worker": "expert"}),
@@ -76,6 +77,7 @@ TOUR = (
     ),
     Stop("list_operations", "GET", f"{JOB_PATH}/operations"),
     Stop("get_operation", "GET", f"{JOB_PATH}/operations/{{operation}}", None, {"operation": "1"}),
+    Stop("delete_item", "DELETE", f"{JOB_PATH}/items/{{key}}", None, {"key": "i2"}),
     Stop(
         "plan_accuracy_cost",
         "POST",

@@ -366,13 +366,13 @@ async def test_others_are_served_while_many_items_come_in(new_job):
 async def test_memory_does_not_grow_with_the_body(new_job, media_type):
     """Sixty megabytes come in, and a few chunks are in memory at a time."""
     job = await new_job()
-    note = "x" * 4000
+    note = "x" * 16_000
     one = {JSON: '{{"key": "{0}", "payload": "{1}"}}', NDJSON: '{{"key": "{0}", "payload": "{1}"}}\n', CSV: "{0},{1}\n"}
 
     async def pieces():
         yield {JSON: b"[", NDJSON: b"", CSV: b"key,note\n"}[media_type]
         for n in range(60):
-            rows = [one[media_type].format(n * 250 + m, note) for m in range(250)]
+            rows = [one[media_type].format(n * 62 + m, note) for m in range(62)]
             yield (("," if media_type == JSON else "").join(rows)).encode()
             if media_type == JSON:
                 yield b"," if n < 59 else b"]"
@@ -383,7 +383,7 @@ async def test_memory_does_not_grow_with_the_body(new_job, media_type):
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    assert response.json() == {"added": 15_000, "unchanged": 0, "warnings": []}
+    assert response.json() == {"added": 60 * 62, "unchanged": 0, "warnings": []}
     assert peak < 30 * 2**20
 
 

@@ -50,10 +50,10 @@ async def test_groups_of_costs_are_paid_for(client):
     assert plan["offer"]["promise"]["cost_per_item"] == "4.5"
 
 
-@pytest.mark.parametrize(("labels", "budget"), [(50, "500"), (400, None)])
+@pytest.mark.parametrize(("labels", "budget"), [(50, "100"), (400, None)])
 async def test_a_budget_is_offered_only_where_it_is_enough(client, labels, budget):
-    """Ten items; 400 answers to each are too many to simulate to the end, and the plan says so."""
-    body = {"labels": ["a", "b"], "items": 10, "requirement": {"kind": "count", "labels": labels}}
+    """Two items; 400 answers to each are too many to simulate to the end, and the plan says so."""
+    body = {"labels": ["a", "b"], "items": 2, "requirement": {"kind": "count", "labels": labels}}
     body |= {"max_votes_per_label": None, "max_labels": 2 * labels, "crowd": {"workers": 1_000}}
     plan = (await client.post("/v1/plans/forecast", json=body)).json()
     assert (plan["truncated"], plan["offer"].get("budget")) == (budget is None, budget)
@@ -234,7 +234,7 @@ async def test_a_plan_becomes_a_job_and_the_job_is_compared_with_it(client):
 PROMISED = {"kind": "split", "promise": {"cost_per_item": "3"}}
 
 
-async def test_a_job_that_spends_more_than_promised_is_dearer(client):
+async def test_a_job_that_spends_more_than_promised_is_more_expensive(client):
     body = {"labels": ["a", "b"], "budget": "1000", "requirement": {"kind": "count", "labels": 6}, "plan": PROMISED}
     job = (await client.post("/v1/jobs", json=body)).json()
     assert job["plan"]["promise"]["cost_per_item"] == "3"

@@ -57,7 +57,8 @@ async def test_it_finds_what_the_command_finds_on_the_same_answers(job, tmp_path
             assert row.keys() == expected.keys()
     everything = outcome["replays"][1]
     assert (everything["labels"], everything["accuracy"]) == (240, 1.0)  # all answers say what all answers say
-    assert {**before, "operations": None} == {**await job.status(), "operations": None}
+    changing = {"operations": None, "forecast": None}  # a forecast of the finished job may arrive at any time
+    assert before | changing == await job.status() | changing
 
 
 async def test_the_job_itself_can_be_replayed(new_job):

@@ -11,7 +11,7 @@ PATH = "/v1/plans/accuracy-cost"
 @pytest.fixture
 def plan(client):
     async def post(**body):
-        response = await client.post(PATH, json=body)
+        response = await client.post(PATH, json={"job": "counted-votes"} | body)
         assert response.status_code == 200, response.text
         return response.json()
 
@@ -151,7 +151,7 @@ REFUSED = [
     ({"at": {"cost": "0.5"}}, "#/at/cost", "at least 1"),
     ({"at": {"cost": "0"}}, "#/at/cost", "more than 0"),
     ({"min_accuracy": 0.9, "max_cost": 3}, "#/min_accuracy", "per item; `max_cost` allows"),
-    ({"budget": 5}, "#", "come together"),
+    ({"budget": 5}, "#", "`budget` needs `items`"),
     ({"budget": 5, "items": 1, "max_cost": 5}, "#", "not both"),
     ({"at": {"loss": 5}, "min_accuracy": 0.8}, "#", "leave out"),
     ({"at": {"loss": 5, "cost": 5}}, "#/at", "one of"),
@@ -164,7 +164,7 @@ REFUSED = [
 
 @pytest.mark.parametrize(("body", "pointer", "message"), REFUSED)
 async def test_what_cannot_be_is_refused_by_name(client, body, pointer, message):
-    response = await client.post(PATH, json=body)
+    response = await client.post(PATH, json=body if "colour" in body else {"job": "counted-votes"} | body)
     assert response.status_code == 422, response.text
     assert response.headers["content-type"] == "application/problem+json"
     (error,) = response.json()["errors"]

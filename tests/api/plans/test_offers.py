@@ -9,6 +9,7 @@ PLANS = {
     "requirement": {"accuracy": 0.9, "cost": "0.5"},
     "split": {"budget": "60", "groups": [{"cost": "0.2", "items": 20}, {"cost": "1", "items": 10}]},
 }
+VOTES = {"job": "counted-votes"}
 
 
 async def offered(client, kind: str) -> dict:
@@ -35,7 +36,7 @@ async def test_an_offer_is_taken_as_it_stands(client, kind):
 
 async def test_the_strategy_of_a_plan_is_that_of_its_job(client, new_job):
     """The votes that win by the table of accuracy-cost close an item of the job, and no fewer do."""
-    plan = (await client.post("/v1/plans/accuracy-cost", json=PLANS["accuracy-cost"])).json()
+    plan = (await client.post("/v1/plans/accuracy-cost", json=PLANS["accuracy-cost"] | VOTES)).json()
     needs = {row["against"]: row["needed"] for row in plan["chosen"]["votes_to_win"]}
     fields = {name: plan["offer"][name] for name in ("requirement", "worker_model", "aggregation", "max_labels")}
     job = await new_job(costs=["0.5", "0.5"], **fields)
@@ -50,7 +51,7 @@ async def test_the_strategy_of_a_plan_is_that_of_its_job(client, new_job):
 @pytest.mark.parametrize("wish", [{"value": {"kind": "linear", "value": 10, "loss": 65}}, {"min_accuracy": 0.8166}])
 async def test_a_job_keeps_what_its_plan_offers(client, most, wish):
     """Also where the answers end: the promise is near the plan's own figures, and nearly all items are resolved."""
-    plan = (await client.post("/v1/plans/accuracy-cost", json={"max_workers": most} | wish)).json()
+    plan = (await client.post("/v1/plans/accuracy-cost", json={"max_workers": most} | VOTES | wish)).json()
     promise, chosen = plan["offer"]["promise"], plan["chosen"]
     assert plan["offer"]["requirement"]["most_answers"] == most
     assert promise["answers_per_item"] == pytest.approx(chosen["answers"], abs=1e-4)
@@ -59,7 +60,7 @@ async def test_a_job_keeps_what_its_plan_offers(client, most, wish):
     assert promise["resolved"] > 0.9
 
 
-async def test_a_forecast_offers_the_job_that_it_foretold(client):
+async def test_a_forecast_offers_the_job_that_it_simulated(client):
     """Limits that are none, and what few jobs say."""
     said = {"max_votes_per_label": None, "spammers": {}, "refit": None, "requirement": {"kind": "count", "labels": 3}}
     body = {"labels": ["cat", "dog"], "items": 20, "budget": "90", **said}

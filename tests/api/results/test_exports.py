@@ -257,7 +257,9 @@ async def large_job(new_job, database):
     job = await new_job(items=1)
     async with database.begin() as connection:
         await connection.execute(MANY, {"job": job.id})
-        await connection.execute(text("UPDATE job SET items = 50000 WHERE job_id = :job"), {"job": job.id})
+        await connection.execute(
+            text("UPDATE job SET items = 50000, last_item = 50000 WHERE job_id = :job"), {"job": job.id}
+        )
     return job
 
 

@@ -33,6 +33,83 @@ async def test_pages_hold_all_answers_in_their_order(job):
     assert second["next_cursor"] is None
 
 
+@pytest.mark.parametrize("by_time", [False, True])
+async def test_answers_are_listed_by_worker_item_and_time(new_job, clock, by_time):
+    """Every filter alone and with others, page by page and as a table; a job of many answers reads as few rows."""
+    job = await new_job(items=6, max_votes_per_label=None, requirement={"kind": "count", "labels": 99})
+    given = []
+    for number in range(40):
+        answer = (f"i{number % 6 + 1}", f"w{number}" if number % 5 else "busy", "cat")
+        if number % 5 == 0 and any((one[0], one[1]) == answer[:2] for one in given):
+            continue
+        assert (await job.answer(*answer)).status_code == 200
+        given.append((*answer, clock.now))
+        if number % 3 == 0:
+            clock.advance(60)
+    since, until = given[9][3], given[30][3]
+    times = {"since": since.isoformat(), "until": until.isoformat()} if by_time else {}
+
+    def expected(**by: str) -> list[tuple[str, str]]:
+        place = {"item": 0, "worker": 1}
+        return [
+            one[:2]
+            for one in given
+            if all(one[place[name]] == value for name, value in by.items()) and (not by_time or since <= one[3] < until)
+        ]
+
+    for by in ({}, {"worker": "busy"}, {"item": "i3"}, {"worker": "busy", "item": "i1"}, {"worker": "nobody"}):
+        query, found, cursor = times | by | {"limit": 2}, [], None
+        while True:
+            page = (
+                await job.http.get(f"{job.path}/answers", params=query | ({"cursor": cursor} if cursor else {}))
+            ).json()
+            found += [(one["item"], one["worker"]) for one in page["answers"]]
+            if (cursor := page["next_cursor"]) is None:
+                break
+        assert found == expected(**by), by
+        table = await job.http.get(f"{job.path}/answers", params=times | by, headers=CSV)
+        rows = csv.DictReader(io.StringIO(table.text, newline=""))
+        assert [(row["item"], row["worker"]) for row in rows] == found
+
+
+@pytest.mark.parametrize(
+    ("query", "status", "code"),
+    [
+        ({"item": "none"}, 404, "item-unknown"),
+        ({"since": "yesterday"}, 422, "invalid-input"),
+        ({"since": "2026-01-01T00:00:00"}, 422, "invalid-input"),
+        ({"until": "0.5"}, 422, "invalid-input"),
+        ({"until": "0001-01-01T00:00:00+14:00"}, 422, "invalid-input"),
+        ({"until": "9999-12-31T23:59:59-14:00"}, 422, "invalid-input"),
+        ({"label": "cat"}, 422, "unknown-parameter"),
+    ],
+)
+async def test_a_filter_that_cannot_be_meant_is_refused(job, query, status, code):
+    response = await job.http.get(f"{job.path}/answers", params=query)
+    assert (response.status_code, response.json()["code"]) == (status, code)
+
+
+async def test_items_are_listed_by_state_and_label(new_job):
+    job = await new_job(items=9, requirement={"kind": "count", "labels": 1})
+    for number in range(1, 7):
+        await job.answer(f"i{number}", "w", "cat" if number % 2 else "dog")
+    expected = {"cat": ["i1", "i3", "i5"], "dog": ["i2", "i4", "i6"]}
+    for label, keys in expected.items():
+        query = {"label": label, "limit": 2}
+        first = (await job.http.get(f"{job.path}/items", params=query)).json()
+        second = (await job.http.get(f"{job.path}/items", params=query | {"cursor": first["next_cursor"]})).json()
+        assert [one["key"] for one in first["items"] + second["items"]] == keys
+        none = (await job.http.get(f"{job.path}/items", params=query | {"state": "open"})).json()
+        assert none == {"items": [], "next_cursor": None}
+    listed = (await job.http.get(f"{job.path}/items", params={"state": "open"})).json()["items"]
+    assert [one["key"] for one in listed] == ["i7", "i8", "i9"]
+    for query, valid in (({"label": "bird"}, "'cat', 'dog'"), ({"state": "closed"}, "'open', 'resolved'")):
+        wrong = await job.http.get(f"{job.path}/items", params=query)
+        (error,) = wrong.json()["errors"]
+        assert (wrong.status_code, error["pointer"]) == (422, f"?{next(iter(query))}")
+        assert valid in error["message"]
+
+
 async def test_the_table_is_read_by_the_replay_as_it_stands(job, tmp_path):
     response = await job.http.get(f"{job.path}/answers", headers=CSV)
     assert response.headers["Content-Type"] == "text/csv; charset=utf-8; header=present"

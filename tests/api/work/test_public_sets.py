@@ -6,6 +6,7 @@ from operator import itemgetter
 
 import pytest
 
+from tests.depth import depth
 from tests.public_sets import public_set
 
 
@@ -24,7 +25,11 @@ def in_rounds(answers: list[dict[str, str]]) -> list[dict[str, str]]:
     return [one for _, one in sorted(zip(rounds, answers, strict=True), key=itemgetter(0))]
 
 
-@pytest.mark.parametrize(("name", "model", "accuracy"), [("bluebirds", "two-coin", 0.87), ("rte", "two-coin", 0.925)])
+# RTE has twice the answers of bluebirds; locally only `test_auto.py` fits it.
+SETS = [("bluebirds", "two-coin", 0.87), ("rte", "two-coin", 0.925)][: depth(1, 2)]
+
+
+@pytest.mark.parametrize(("name", "model", "accuracy"), SETS)
 async def test_auto_ends_where_the_crowd_needs_it(client, name, model, accuracy):
     """With all answers and nothing but the labels said: workers of both lean to one of the two."""
     recorded, truths = rows(name, "answers.csv"), rows(name, "truth.csv")

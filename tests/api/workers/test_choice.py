@@ -252,7 +252,7 @@ async def test_a_trial_is_asked_first_and_says_so(new_job):
     assert min(priorities) > lease["why"]["priority"] > 0
 
 
-async def test_second_opinions_come_by_lot_and_say_so(new_job):
+async def test_second_opinions_are_drawn_at_random_and_say_so(new_job):
     """From as many answers as items on, half of the turns where the job says so, and of many people; never unasked."""
     workers = [f"w{number}" for number in range(8)]
     for share, least, most in ((0.5, 35, 65), (0, 0, 0)):
@@ -283,7 +283,7 @@ async def test_a_team_that_has_seen_all_is_told_so_as_a_team(new_job):
     for worker in ("a", "b"):
         await job.answer("i1", worker, "cat")
     code = "worker-has-seen-all"
-    message = "None of these workers can take an open item: all 2 have answered or skipped every open item. "
+    message = "None of these 2 workers gets an item now: 2 have answered or skipped every open item. "
     message += "Ask other workers."
     one_left = "Worker 'b' has answered or skipped every open item. Ask other workers."
     team, alone = await ask(job, workers=["a", "b"]), await ask(job, workers=["b"])

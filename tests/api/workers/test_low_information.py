@@ -1,5 +1,6 @@
 """Low-information workers get no new work while others ask; their answers are still accepted."""
 
+import re
 from uuid import UUID
 
 import pytest
@@ -28,11 +29,24 @@ async def test_a_refit_turns_away_who_guesses(new_job):
     assert (await refit(job))["outcome"]["low_information_workers"] == 1
     away = (await told(job, "guess"))["low_information"]
     assert away["reason"]["code"] == "low-information"
-    assert away["reason"]["message"].startswith("After 30 answers, another answer of this worker gives at most ")
+    assert re.fullmatch(
+        r"By the 30 answers so far, one more answer of this worker is worth (almost nothing|at most \d+(\.\d+)? % of "
+        r"an average answer) for the same money, so others are asked first",
+        away["reason"]["message"],
+    )
     assert 0 <= away["information_share"] < 0.5
     assert (await told(job, "guess"))["status"] == "low-information"
     listed = (await job.http.get(f"{job.path}/workers", params={"status": "low-information"})).json()["workers"]
     assert [one["worker"] for one in listed] == ["guess"]
+    assert listed[0]["low_information"]["reason"] == away["reason"]
+    active = (await job.http.get(f"{job.path}/workers", params={"status": "active", "limit": 4})).json()
+    more = {"status": "active", "cursor": active["next_cursor"]}
+    rest = (await job.http.get(f"{job.path}/workers", params=more)).json()
+    assert sorted(one["worker"] for one in active["workers"] + rest["workers"]) == sorted([*KNOWING, "liar"])
+    wrong = await job.http.get(f"{job.path}/workers", params={"status": "turned_away"})
+    (error,) = wrong.json()["errors"]
+    assert (wrong.status_code, error["pointer"]) == (422, "?status")
+    assert all(f"'{status}'" in error["message"] for status in ("active", "low-information", "blocked"))
     answer = await job.next("guess")
     assert (answer["status"], answer["reason"]["code"], answer["assignments"]) == ("wait", "worker-low-information", [])
     assert away["reason"]["message"] in answer["reason"]["message"]
@@ -89,7 +103,7 @@ async def test_nobody_is_turned_away_where(new_job, crowd, fields):
     assert (await job.next("guess"))["status"] == "continue"
 
 
-async def test_every_fit_decides_anew(new_job, database):
+async def test_every_fit_decides_again(new_job, database):
     """A worker who is not found again gets work; one who is keeps the first time and gets the newest reason."""
     job = await asked(new_job, {"w1": 0.9, "w2": 0.9})
 

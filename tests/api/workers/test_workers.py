@@ -17,6 +17,8 @@ FRESH = {
     "gold": {"asked": 0, "right": 0, "accuracy": None},
     "median_seconds": None,
     "copying_probability": None,
+    "accuracy": None,
+    "accuracy_weight": None,
     "price": "1",
     "tier": None,
     "registered": True,

@@ -114,8 +114,8 @@ def test_twice_the_cost_is_half_the_priority(allocation):
     """Priorities are per cost, except for the random number that breaks ties."""
     lookahead = crowd(Anonymous())
     context = lookahead.context
-    dearer = ItemContext(context.cost * 2, context.open_assignments, context.number, None, context.seed)
-    costly = priority_of(allocation, Lookahead.of(Anonymous(), lookahead.state, dearer), JOB)
+    expensive = ItemContext(context.cost * 2, context.open_assignments, context.number, None, context.seed)
+    costly = priority_of(allocation, Lookahead.of(Anonymous(), lookahead.state, expensive), JOB)
     assert 2 * costly == pytest.approx(priority_of(allocation, lookahead, JOB), abs=2e-6)
 
 

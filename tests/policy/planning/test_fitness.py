@@ -113,7 +113,7 @@ def test_more_to_choose_from_never_costs_more():
         assert (short["crowd"] <= short["guess"] + 1e-9).all()
 
 
-def test_a_dearer_expert_is_asked_less():
+def test_a_more_expensive_expert_is_asked_less():
     asked = [
         ways(Market(Prior(6, 2), 40, Expert(price)), 100.0)[-1].expert_share[0] for price in (2, 5, 10, 20, 40, 80)
     ]

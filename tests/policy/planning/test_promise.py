@@ -29,7 +29,7 @@ def test_a_job_that_goes_as_promised_is_on_track_at_any_time(done, cost):
 
 
 @given(shares, costs, st.floats(1.4, 10.0))
-def test_half_as_much_again_is_dearer_and_cheaper_the_other_way(done, cost, factor):
+def test_half_as_much_again_is_more_expensive_and_cheaper_the_other_way(done, cost, factor):
     assert compare(Promise(cost_per_item=cost), stands(done, cost * factor)).reason.code == "more-expensive"
     assert compare(Promise(cost_per_item=cost * factor), stands(done, cost)).reason.code == "cheaper"
 

@@ -6,9 +6,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.policy.quality.audit import AuditState, Claim
+from tests.depth import depth
 
-AUDITS = 2000
-TOLERANCE = 3 * (0.05 * 0.95 / AUDITS) ** 0.5  # three standard deviations of the share among so many audits: .0146
+AUDITS = depth(1000, 2000)
+TOLERANCE = (
+    3 * (0.05 * 0.95 / AUDITS) ** 0.5
+)  # three standard deviations of the share among so many audits: .0207, or .0146
 MOST = 600  # looks
 BAR = np.log(20)
 

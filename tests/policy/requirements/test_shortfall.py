@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from app.policy.core.ballots import UNKNOWN
 from app.policy.core.belief import Belief, ItemContext, State
 from app.policy.core.lookahead import Lookahead
-from app.policy.requirements import Posterior, Requirement
+from app.policy.requirements import Count, Posterior, Requirement
 from app.policy.worker_models import Anonymous, Auto, Confusion
 
 # (classes, most votes at the start, most votes in total); every shortfall of the tested kinds is within the total
@@ -71,6 +71,22 @@ def test_looking_ahead_at_once_is_what_walking_finds(model, classes, effective_r
     model_state = np.log(np.array([chances]) / sum(chances))
     lookahead = Lookahead.of(model, State(np.zeros((1, classes)), model_state), ItemContext.plain(1))
     requirement = Posterior(min_probability=effective_requirement)
+    assert requirement.shortfalls(lookahead).tolist() == Requirement.shortfalls(requirement, lookahead).tolist()
+
+
+@given(
+    st.sampled_from([Auto(), Confusion(), Confusion(prior=(2.0, 3.0)), Auto(prior=(30.0, 1.0))]),
+    st.integers(2, 5),
+    st.sampled_from([1, 3, 40, 100]),
+    st.data(),
+)
+def test_a_number_of_labels_is_predicted_at_once(model, classes, labels, data):
+    """The same number for every class as by adding votes one by one, whatever has been answered."""
+    context = ItemContext.plain(2)
+    state, skill = model.start(context, classes), np.tile(model.newcomer(classes), (2, 1))
+    for answers in data.draw(st.lists(st.lists(st.integers(0, classes - 1), min_size=2, max_size=2), max_size=6)):
+        state, skill = model.learn(state, context, skill, np.array(answers))
+    lookahead, requirement = Lookahead.of(model, state, context), Count(labels=labels)
     assert requirement.shortfalls(lookahead).tolist() == Requirement.shortfalls(requirement, lookahead).tolist()
 
 

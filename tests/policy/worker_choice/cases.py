@@ -16,4 +16,4 @@ def candidates(worth, price, agreed_answers=0.0, scored_answers=0.0, accuracy=0.
         "scored_answers": zero + scored_answers,
         "accuracy": zero + accuracy,
     }
-    return CandidateWorkers.offered(price=zero + price, number=np.arange(len(worth)), worth=worth, **record)
+    return CandidateWorkers.with_worth(price=zero + price, number=np.arange(len(worth)), worth=worth, **record)

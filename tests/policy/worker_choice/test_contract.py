@@ -50,7 +50,7 @@ def test_a_new_choice_needs_one_method():
     """The defaults ask the best by score, exclude nobody, and have neither trial nor second opinions."""
     choice, some = Cheapest(), candidates([0.9, 0.1, 0.2], price=np.array([3.0, 2.0, 5.0]))
     assert choice.choose_from(some, seed=1, turn=1, items=0) == 1
-    assert choice.compares_offers  # the safe default: offers are there if `score` looks at them
+    assert choice.compares_items  # the safe default: `best` is there if `score` reads it
     assert not choice.has_trial
     assert not choice.marks_low_information
 

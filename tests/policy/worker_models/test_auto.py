@@ -13,6 +13,7 @@ from app.policy.core.belief import ItemContext
 from app.policy.worker_models import Auto, Confusion
 from app.policy.worker_models.auto.copied_answers import Copied
 from app.policy.worker_models.auto.held_out import folds, gain
+from tests.depth import depth
 from tests.policy.recorded_ballots import accuracy, recorded
 
 MODEL = Auto()
@@ -211,7 +212,7 @@ def test_items_read_the_same_in_either_stage():
 def test_recorded_crowds(name, stage, least):
     """The stage that recorded crowds lead to under any seed, and the accuracy of its fit; ties count one half."""
     ballots, truth = recorded(name)
-    for seed in range(3 if len(ballots.item) < 50_000 else 1):
+    for seed in range(depth(1, 3) if len(ballots.item) < 50_000 else 1):
         assert chosen(ballots, seed=seed).stage == stage
     prior, model = crowd(ballots, stage), MODEL.stages(ballots.classes).model(stage)
     fit = model.refit(ballots, ItemContext.plain(ballots.items), prior, prior)

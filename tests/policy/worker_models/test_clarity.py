@@ -20,6 +20,7 @@ from app.policy.worker_models.inference.true_class import OF_CROWDS
 from app.simulation.crowd_generator import Distribution, Recipe, generate_answers
 from app.simulation.named_policies import policy_of
 from app.simulation.policy_replay import replay
+from tests.depth import depth
 
 FACTS = ItemContext.plain(1)
 ONE_ACCURACY, ROWS = Auto(), Auto().stages(2).model(1)
@@ -151,9 +152,11 @@ def test_telling_answers_again_is_hearing_them_one_by_one():
 
 
 def test_a_trial_pays_where_the_job_picks_its_workers():
-    """Half of the crowd guesses; means of five runs at two labels per item, compared with the job without trial."""
+    """Half of the crowd guesses; means of several runs at two labels per item, compared with the job without trial."""
     crowd = generate_answers(Recipe(items=200, workers=30, answers_per_item=20, spammers=0.5), np.random.default_rng(3))
     policy = policy_of("information", crowd.labels, "choose")
     without = policy.model_copy(update={"worker_choice": policy.worker_choice.model_copy(update={"trial": 0.0})})
-    here, there = (replay(crowd, each, [2], runs=5, workers="choose")[0].accuracy.mean() for each in (policy, without))
+    here, there = (
+        replay(crowd, each, [2], runs=depth(3, 5), workers="choose")[0].accuracy.mean() for each in (policy, without)
+    )
     assert here > there + 0.02

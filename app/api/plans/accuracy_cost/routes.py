@@ -15,10 +15,12 @@ from app.api.plans.accuracy_cost.schemas import (
     VoteStatus,
     VotesToWin,
 )
+from app.api.plans.default_job_schemas import default_job_out, default_offer
 from app.api.plans.plan_route import Form, in_form, plan_at
 from app.api.plans.plan_schemas import PlanOut, profit_offer
 from app.api.plans.prior_schemas import prior_out
 from app.charts.accuracy_cost_chart import AccuracyCostView, draw_accuracy_cost
+from app.errors import InvalidInput
 from app.policy.planning.accuracy_cost import (
     AccuracyCostCurve,
     accuracy_cost,
@@ -31,6 +33,7 @@ from app.use_cases.plans.choose_strategy import StrategyChoice, choose_strategy
 from app.use_cases.plans.find_prior import find_prior
 from app.use_cases.plans.plan_threads import in_plan_thread
 from app.use_cases.plans.profit_strategy import AnswerStakes, profit_strategy
+from app.use_cases.plans.rehearse_default import DefaultWish, rehearse_default
 
 router = APIRouter()
 
@@ -43,11 +46,20 @@ async def plan_accuracy_cost(services: ServicesOf, body: AccuracyCostIn, form: F
     SIGMOD 2013, Algorithm 3). Send what a result is worth (`value`), what it may cost (`max_cost`, or `budget` and
     `items`) or how good it must be (`min_accuracy`), and the plan chooses a point; or choose one yourself with `at`.
     The chosen point comes with its table: at which votes to stop, what to expect there, and how many votes win. Costs
-    are expectations.
+    are expectations. They are of a job that counts the votes of equally good workers. If an accuracy is asked for,
+    `default_job` says what a default job would do, which is offered unless `job` is `counted-votes`.
     """
     found = await find_prior(services.database, body.prior.source())
     curve = await in_plan_thread(accuracy_cost, found.prior, body.max_workers)
-    choice = choose_strategy(body.strategy_request(), curve)
+    wish = body.wish()
+    choice, out_of_reach = _chosen_or_why_not(body, curve, wish)
+    default_job, offer = None, choice and _offer(body, curve, choice)
+    if wish is not None:
+        crowd = found if "prior" in body.model_fields_set else None
+        rehearsed = await rehearse_default(wish, crowd)
+        default_job = default_job_out(wish, rehearsed, crowd_known=crowd is not None)
+        offer = default_offer("accuracy-cost", wish, rehearsed)
+        offer = offer if body.budget is None else offer.model_copy(update={"budget": body.budget})
     odd = np.arange(1, body.max_workers + 1, 2)
     majorities = majority_of(found.prior, odd)
     plan = AccuracyCostOut(
@@ -63,10 +75,24 @@ async def plan_accuracy_cost(services: ServicesOf, body: AccuracyCostIn, form: F
             for answers, accuracy in zip(odd, majorities, strict=True)
         ],
         chosen=choice and _chosen(body, curve, choice),
-        offer=choice and _offer(body, curve, choice),
+        out_of_reach=out_of_reach,
+        default_job=default_job,
+        offer=offer,
     )
     seen = AccuracyCostView(curve, float(body.cost), odd, majorities, None if choice is None else choice.point)
     return await in_form(form, plan, draw_accuracy_cost(seen))
+
+
+def _chosen_or_why_not(
+    body: AccuracyCostIn, curve: AccuracyCostCurve, wish: DefaultWish | None
+) -> tuple[StrategyChoice | None, str | None]:
+    """The strategy, or why counted votes cannot do it. Without a default job to speak of that is an error."""
+    try:
+        return choose_strategy(body.strategy_request(), curve), None
+    except InvalidInput as error:
+        if wish is None:
+            raise
+        return None, "; ".join(f"{each.pointer[2:]}: {each.message}" for each in error.errors)
 
 
 def _offer(body: AccuracyCostIn, curve: AccuracyCostCurve, choice: StrategyChoice) -> PlanOut | None:

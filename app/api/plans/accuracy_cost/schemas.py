@@ -1,6 +1,5 @@
 """Accuracy-cost plans on the wire."""
 
-from decimal import Decimal
 from math import floor
 from typing import Annotated, Literal
 
@@ -8,10 +7,12 @@ from pydantic import BaseModel, Field, PlainSerializer, model_validator
 from pydantic_core import PydanticCustomError
 
 from app.api.http.common_schemas import SHARE_BOUNDS, AmountIn, AmountOut, CostIn, Number, ReasonOut, RequestBody, Share
+from app.api.plans.default_job_schemas import ONE, TWO_LABELS, AnswerCost, DefaultJobOut, LabelsOfPlan, OfferedJob
 from app.api.plans.plan_schemas import Offer
 from app.api.plans.prior_schemas import PriorIn, PriorOut
 from app.policy.planning.value_functions import AnyValue
 from app.use_cases.plans.choose_strategy import NamedPoint, StrategyRequest
+from app.use_cases.plans.rehearse_default import DefaultWish
 
 MOST_WORKERS = 100
 
@@ -42,7 +43,9 @@ class AccuracyCostIn(RequestBody):
     """What an answer costs, what the result is worth, and what it may cost."""
 
     prior: Annotated[PriorIn, Field(description="How often workers are right; Beta(6, 2) if left out")] = PriorIn()
-    cost: Annotated[CostIn, Field(description="What one answer costs")] = Decimal(1)
+    cost: AnswerCost = ONE
+    labels: LabelsOfPlan = TWO_LABELS
+    job: OfferedJob = "default"
     max_workers: Annotated[int, Field(ge=1, le=MOST_WORKERS, description="The most answers to one item")] = 40
     at: Annotated[CurvePointIn | None, Field(description="Choose a point by one coordinate")] = None
     value: Annotated[AnyValue | None, Field(description="Or choose it by what a result is worth")] = None
@@ -53,8 +56,8 @@ class AccuracyCostIn(RequestBody):
 
     @model_validator(mode="after")
     def _is_consistent(self) -> "AccuracyCostIn":
-        if (self.budget is None) != (self.items is None):
-            raise PydanticCustomError("budget_and_items", "`budget` and `items` must come together")
+        if self.budget is not None and self.items is None:
+            raise PydanticCustomError("budget_and_items", "`budget` needs `items`")
         if self.budget is not None and self.max_cost is not None:
             raise PydanticCustomError("budget_or_max_cost", "Must have `max_cost`, or `budget` and `items`, not both")
         constraints = (self.value, self.max_cost, self.budget, self.min_accuracy)
@@ -62,6 +65,14 @@ class AccuracyCostIn(RequestBody):
             message = "`at` selects the point; leave out `value`, `max_cost`, `budget` and `min_accuracy`"
             raise PydanticCustomError("at_alone", message)
         return self
+
+    def wish(self) -> DefaultWish | None:
+        """What a default job is asked for; None unless an accuracy is."""
+        at = None if self.at is None else self.at.accuracy
+        accuracy = self.min_accuracy if at is None else at
+        if accuracy is None or self.job != "default":
+            return None
+        return DefaultWish(self.labels, accuracy, self.items, float(self.cost))
 
     def strategy_request(self) -> StrategyRequest:
         """Convert the request for the use case."""
@@ -148,5 +159,13 @@ class AccuracyCostOut(BaseModel):
     majorities: Annotated[
         list[MajorityOut], Field(description="For comparison: the majority of a fixed number of answers")
     ]
-    chosen: Annotated[ChosenStrategy | None, Field(description="The chosen strategy; null if nothing was asked for")]
+    chosen: Annotated[
+        ChosenStrategy | None,
+        Field(description="The chosen strategy; null if nothing was asked for, or if counted votes cannot reach it"),
+    ]
+    out_of_reach: Annotated[str | None, Field(description="Why counted votes cannot do it; null if they can")]
+    default_job: Annotated[
+        DefaultJobOut | None,
+        Field(description="A default job with this wish; null with `job` = `counted-votes`, or without an accuracy"),
+    ]
     offer: Offer

@@ -12,6 +12,7 @@ from app.api.plans.prior_schemas import PriorOut, prior_out
 from app.charts.canvas import Drawing
 from app.charts.forecast_chart import ForecastPoint, draw_forecast
 from app.errors import FieldError, InvalidInput
+from app.simulation.crowd_population import ALL_CROWDS
 from app.simulation.job_forecast import INTERVAL_PROBABILITY, Forecast, ForecastCrowd, Range
 from app.use_cases.jobs.limits import refuse_impossible_limits
 from app.use_cases.plans.find_prior import find_prior
@@ -27,17 +28,20 @@ _CENTS = 2  # decimals of an expected amount
 async def plan_forecast(services: ServicesOf, body: ForecastPlanIn, form: Form) -> Response:
     """See how many items would be resolved, how many of them correctly, and at what cost, before you spend money.
 
-    The job is simulated many times, by the same code that decides for real jobs, with workers who are right as often as
-    the prior says. If the prior is right, each interval contains nine of ten outcomes. The same request gives the same
-    response. For large jobs a sample of the items is simulated, which makes the intervals wider.
+    The job is simulated many times, by the same code that decides for real jobs. Without a `prior`, each time with
+    another crowd: crowds differ as those of public data sets do, so the intervals are wide. With a prior, workers are
+    right as often as it says. The same request gives the same response. For large jobs a sample of the items is
+    simulated, which makes the intervals wider.
     """
     _refuse_useless_budget(body)
     await in_plan_thread(refuse_impossible_limits, body.policy())
-    known = await find_prior(services.database, body.prior.source())
+    known = None if body.prior is None else await find_prior(services.database, body.prior.source())
     budget = None if body.budget is None else float(body.budget)
     crowd = ForecastCrowd(body.crowd.workers, body.crowd.skill_spread)
-    found = await forecast_planned_job(PlannedJob(body.policy(), body.costs(), budget), known.prior, crowd)
-    return await in_form(form, _plan_out(body, prior_out(known), found), _chart(found, budget))
+    job = PlannedJob(body.policy(), body.costs(), budget)
+    found = await forecast_planned_job(job, ALL_CROWDS if known is None else known.prior, crowd)
+    prior = None if known is None else prior_out(known)
+    return await in_form(form, _plan_out(body, prior, found), _chart(found, budget))
 
 
 def _refuse_useless_budget(body: ForecastPlanIn) -> None:
@@ -47,7 +51,7 @@ def _refuse_useless_budget(body: ForecastPlanIn) -> None:
         raise InvalidInput("The budget does not pay for a single answer. Raise it.", errors=(wrong,))
 
 
-def _plan_out(body: ForecastPlanIn, prior: PriorOut, found: Forecast) -> ForecastPlanOut:
+def _plan_out(body: ForecastPlanIn, prior: PriorOut | None, found: Forecast) -> ForecastPlanOut:
     return ForecastPlanOut(
         **dict(job_outcome_out(found.end)),
         prior=prior,

@@ -42,10 +42,14 @@ class ForecastPlanIn(JobPolicy):
 
     items: Annotated[
         ItemCount | Annotated[list[ItemsOfCost], FirstErrorOnly(), Field(min_length=1, max_length=100)],
-        Field(description="The number of items of cost 1, or the number for each cost; a million at most"),
+        Field(description="The number of items, or the number for each cost; a million at most"),
     ]
+    answer_cost: Annotated[CostIn, Field(description="What one answer costs, where `items` is a number")] = Decimal(1)
     budget: Annotated[AmountIn | None, Field(description="What all answers may cost; null: as much as it takes")] = None
-    prior: Annotated[PriorIn, Field(description="How often workers are right; Beta(6, 2) if left out")] = PriorIn()
+    prior: Annotated[
+        PriorIn | None,
+        Field(description="How often workers are right; null: crowds differ as those of public data sets do"),
+    ] = None
     crowd: Annotated[CrowdIn, Field(description="Who answers")] = CrowdIn()
 
     @field_validator("labels")
@@ -77,18 +81,20 @@ class ForecastPlanIn(JobPolicy):
 
     def least_cost(self) -> Decimal:
         """Return the cost of the cheapest answer."""
-        return Decimal(1) if isinstance(self.items, int) else min(group.cost for group in self.items)
+        return self.answer_cost if isinstance(self.items, int) else min(group.cost for group in self.items)
 
     def costs(self) -> Array:
         """Return the cost of an answer on each item, shape (items,)."""
         if isinstance(self.items, int):
-            return np.ones(self.items)
+            return np.full(self.items, float(self.answer_cost))
         return np.repeat([float(group.cost) for group in self.items], [group.count for group in self.items])
 
 
 class ForecastPlanOut(JobOutcomeOut, ForecastFacts):
     """How the job would end, also with other budgets."""
 
-    prior: Annotated[PriorOut, Field(description="The prior that the plan used")]
+    prior: Annotated[
+        PriorOut | None, Field(description="The prior that was given; null: crowds as those of public data sets")
+    ]
     curve: Annotated[list[JobOutcomeOut], Field(description="The same for growing budgets")]
     offer: Annotated[PlanOut, Field(description="Send it as `plan` of `POST /v1/jobs` to create this job")]

@@ -6,8 +6,9 @@ from math import floor
 
 from fastapi import APIRouter, Response
 
-from app.api.http.common_schemas import ReasonOut, money
+from app.api.http.common_schemas import ReasonOut, money, rounded_money
 from app.api.http.services import ServicesOf
+from app.api.plans.default_job_schemas import DefaultJobOut, default_job_out, default_offer
 from app.api.plans.plan_route import Form, in_form, plan_at
 from app.api.plans.plan_schemas import PlanOut, PromiseOut
 from app.api.plans.prior_schemas import prior_out
@@ -24,6 +25,7 @@ from app.policy.planning.requirement_search import RequirementChoice, choices
 from app.policy.planning.stopping import label_curve
 from app.use_cases.plans.find_prior import FoundPrior, find_prior
 from app.use_cases.plans.plan_threads import in_plan_thread
+from app.use_cases.plans.rehearse_default import rehearse_default
 
 router = APIRouter()
 
@@ -34,15 +36,25 @@ async def plan_requirement(services: ServicesOf, given: RequirementPlanIn, form:
 
     For each kind of requirement the plan finds the cheapest parameters that reach the accuracy, with the expected
     answers, resolved items and accuracy. It enumerates all votes that an item with two labels can get, and applies the
-    rules of a job to each. It assumes that all workers are equally good: the default policy, which learns who is good,
-    usually needs fewer answers (see the forecast plan).
+    rules of a job that counts votes to each, as if all workers were equally good. `default_job` says what a default job
+    would do, which learns who is good; that job is offered unless `job` is `counted-votes`. The forecast plan has the
+    same figures for it.
     """
     known = await find_prior(services.database, given.prior.source())
     prior = known.prior
     found = await in_plan_thread(choices, given.accuracy, given.min_resolved, given.limits(), prior, float(given.cost))
-    if not found[0].reaches:
-        raise _out_of_reach(given, found)
-    return await in_form(form, _plan(given, known, found), draw_requirement(_chart(given, prior, found)))
+    if given.job == "default":
+        crowd = known if "prior" in given.model_fields_set else None
+        rehearsed = await rehearse_default(given.wish(), crowd)
+        default_job = default_job_out(given.wish(), rehearsed, crowd_known=crowd is not None)
+        offer: PlanOut | None = default_offer("requirement", given.wish(), rehearsed)
+    else:
+        if not found[0].reaches:
+            raise _out_of_reach(given, found)
+        default_job, offer = None, _offer(given, found[0])
+    return await in_form(
+        form, _plan(given, known, found, default_job, offer), draw_requirement(_chart(given, prior, found))
+    )
 
 
 def _out_of_reach(given: RequirementPlanIn, found: Sequence[RequirementChoice]) -> InvalidInput:
@@ -60,7 +72,13 @@ def _out_of_reach(given: RequirementPlanIn, found: Sequence[RequirementChoice]) 
     )
 
 
-def _plan(given: RequirementPlanIn, known: FoundPrior, found: Sequence[RequirementChoice]) -> RequirementPlanOut:
+def _plan(
+    given: RequirementPlanIn,
+    known: FoundPrior,
+    found: Sequence[RequirementChoice],
+    default_job: DefaultJobOut | None,
+    offer: PlanOut | None,
+) -> RequirementPlanOut:
     kinds = [_kind_out(given, choice) for choice in found]
     first = kinds[0]
     return RequirementPlanOut(
@@ -68,7 +86,8 @@ def _plan(given: RequirementPlanIn, known: FoundPrior, found: Sequence[Requireme
         cheapest=first.kind,
         reason=_reason(kinds),
         kinds=kinds,
-        offer=_offer(given, found[0]),
+        default_job=default_job,
+        offer=offer,
     )
 
 
@@ -103,7 +122,9 @@ def _kind_out(given: RequirementPlanIn, choice: RequirementChoice) -> Requiremen
         answers_per_resolved_item=None if best is None else best.outcome.answers_per_resolved_item,
         resolved=None if best is None else best.outcome.resolved,
         accuracy=None if best is None else best.outcome.accuracy,
-        total_cost=None if labels is None or given.items is None else _money(labels, given.items, given.cost),
+        total_cost=None
+        if labels is None or given.items is None
+        else rounded_money(_money(labels, given.items, given.cost)),
         max_accuracy=choice.max_accuracy,
         curve=[AnswersAndAccuracy(answers_per_item=x, accuracy=y) for x, y in _points(choice)],
     )
@@ -120,6 +141,11 @@ def _points(choice: RequirementChoice) -> list[list[float]]:
 
 def _reason(kinds: Sequence[RequirementKindOut]) -> ReasonOut:
     first, *others = kinds
+    if first.answers_per_resolved_item is None:
+        return ReasonOut(code=first.kind, message="Counting votes resolves too few items within these limits")
+    if not first.reaches_accuracy:
+        message = f"Counting votes reaches {first.max_accuracy:.1%} at most, by {first.kind}"
+        return ReasonOut(code=first.kind, message=message)
     needs = f"{first.kind} needs {first.answers_per_resolved_item:.3g} answers for each item that it resolves"
     sentences = [f"{needs}, and is right on {first.accuracy:.1%} of them"]
     more = [f"{each.kind} {each.answers_per_resolved_item:.3g}" for each in others if each.reaches_accuracy]

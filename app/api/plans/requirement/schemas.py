@@ -1,15 +1,16 @@
 """Requirement plans on the wire: which kind of requirement reaches an accuracy at the least cost?"""
 
-from decimal import Decimal
 from typing import Annotated, Any
 
 from pydantic import BaseModel, Field, model_validator
 from pydantic_core import PydanticCustomError
 
-from app.api.http.common_schemas import AmountOut, CostIn, Number, ReasonOut, RequestBody, Share
+from app.api.http.common_schemas import AmountOut, Number, ReasonOut, RequestBody, Share
+from app.api.plans.default_job_schemas import ONE, TWO_LABELS, AnswerCost, DefaultJobOut, LabelsOfPlan, OfferedJob
 from app.api.plans.plan_schemas import Offer
 from app.api.plans.prior_schemas import PriorIn, PriorOut
 from app.policy.planning.stopping import Limits
+from app.use_cases.plans.rehearse_default import DefaultWish
 
 
 class RequirementPlanIn(RequestBody):
@@ -34,7 +35,9 @@ class RequirementPlanIn(RequestBody):
         ),
     ] = 14
     items: Annotated[int | None, Field(ge=1, le=10**9, description="How many items, for `total_cost`")] = None
-    cost: Annotated[CostIn, Field(description="What one answer costs; the loss of `profit` depends on it")] = Decimal(1)
+    cost: AnswerCost = ONE
+    labels: LabelsOfPlan = TWO_LABELS
+    job: OfferedJob = "default"
 
     @model_validator(mode="after")
     def _limits_agree(self) -> "RequirementPlanIn":
@@ -46,6 +49,10 @@ class RequirementPlanIn(RequestBody):
                 "limits_disagree", "No limit may be below min_labels ({least})", {"least": self.min_labels}
             )
         return self
+
+    def wish(self) -> DefaultWish:
+        """What a default job is asked for."""
+        return DefaultWish(self.labels, self.accuracy, self.items, float(self.cost), self.limits())
 
     def limits(self) -> Limits:
         return Limits(self.min_labels, self.max_labels, self.max_votes_per_label)
@@ -92,4 +99,7 @@ class RequirementPlanOut(BaseModel):
     cheapest: Annotated[str, Field(description="The kind that reaches the accuracy at the least cost")]
     reason: Annotated[ReasonOut, Field(description="How the kinds compare")]
     kinds: Annotated[list[RequirementKindOut], Field(description="The cheapest first")]
+    default_job: Annotated[
+        DefaultJobOut | None, Field(description="A default job with this wish; null with `job` = `counted-votes`")
+    ]
     offer: Offer

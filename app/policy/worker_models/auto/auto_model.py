@@ -50,6 +50,7 @@ class Auto(ErrorRate):
 
     kind: Literal["auto"] = "auto"
     clarity: ClassVar[Clarity] = OF_CROWDS
+    learns_newcomers: ClassVar[bool] = True
     margin: Annotated[
         float,
         Field(ge=0, le=100, description="Standard errors by which another stage must predict held-out answers better"),
@@ -63,6 +64,7 @@ class ConfusionStage(Confusion):
     """The second stage: `confusion` where items differ in clarity."""
 
     clarity: ClassVar[Clarity] = OF_CROWDS
+    learns_newcomers: ClassVar[bool] = True
 
 
 @lru_cache(maxsize=256)  # the engine asks for every request; building the models takes longer than a decision

@@ -11,7 +11,7 @@ from app.policy.core.decision import Reason
 from app.policy.worker_models.auto.averaging import OTHER_SHARE, average_states
 from app.policy.worker_models.auto.copier_stage import choose_copied
 from app.policy.worker_models.auto.stage_comparison import Contest, choose_between
-from app.policy.worker_models.base import Refitted
+from app.policy.worker_models.base import Refitted, credit
 from app.policy.worker_models.stages import StageChoice, Stages
 
 PLAIN, ROWS, COPIED = 0, 1, 2  # the stages: one accuracy, a row per true class, copiers
@@ -26,6 +26,10 @@ class AutoStages(Stages):
     classes: int
     prior: tuple[float, float]  # right and wrong answers that a new worker is credited with
     margin: float
+    stated: Array | None = None  # (workers, 2) accuracy and weight of workers known beforehand, and NaN
+
+    def crediting(self, stated: Array | None) -> "AutoStages":
+        return replace(self, stated=None if stated is None or np.isnan(stated).all() else stated)
 
     def convert(self, skill: Array, from_stage: int, to_stage: int) -> Array:
         """The same workers in the shape of another stage, shape (workers, parameters).
@@ -39,6 +43,25 @@ class AutoStages(Stages):
         """
         if (from_stage == ROWS) == (to_stage == ROWS):
             return skill
+        if self.stated is None:
+            return self._converted(skill, to_stage)
+        # What is known of a worker beforehand has a shape of its own in each stage; the rest of a skill is evidence.
+        known = ~np.isnan(self.stated[:, :1])
+        before, after = (
+            np.where(known, self._credited(stage) - self.models[stage].newcomer(self.classes), 0.0)
+            for stage in (from_stage, to_stage)
+        )
+        found = self._converted(skill - before, to_stage) + after
+        return np.where(known, np.maximum(found, _MIN_EVIDENCE), found)
+
+    def _credited(self, stage: int) -> Array:
+        """The skill of each worker by what is stated alone, (workers, parameters); a newcomer's where nothing is."""
+        assert self.stated is not None  # noqa: S101
+        model = self.models[stage]
+        newcomers = np.tile(model.newcomer(self.classes), (len(self.stated), 1))
+        return credit(model, newcomers, self.stated, self.classes)
+
+    def _converted(self, skill: Array, to_stage: int) -> Array:
         classes = self.classes
         newcomer: Array = np.array(self.prior)
         if to_stage == ROWS:

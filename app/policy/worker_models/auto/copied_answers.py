@@ -8,7 +8,7 @@ from app.policy.core.arrays import Array, Mask
 from app.policy.core.ballots import UNKNOWN, Ballots
 from app.policy.core.belief import ItemContext, State
 from app.policy.worker_models.auto.copier_inference import COPY_FIDELITY, CopierFit, answer_chance, infer_copiers
-from app.policy.worker_models.base import Refitted, with_gold
+from app.policy.worker_models.base import Refitted, with_gold, with_opinions
 from app.policy.worker_models.inference.dirichlet_skills import expected
 from app.policy.worker_models.inference.error_rate import ClearItems, ErrorRate
 from app.policy.worker_models.inference.latent_truth import without
@@ -56,6 +56,7 @@ class Copied(ErrorRate):
         fit = self._copier_fit(ballots, context, prior, plain, _MAX_ITERATIONS)
         log_probability = log_normalised(np.log(np.maximum(fit.truth.T, _MIN_PROBABILITY)))
         found = prior + ballots.right_and_wrong(np.exp(log_probability))
+        found = np.where(ballots.heard[:, None], found, plain.skill)  # sources that gave nothing but opinions
         copying_probability = np.where(ballots.heard, fit.copying_probability, np.nan)
         state = State(ballots.votes(), self._stored(log_probability))
         return Refitted(state, found, fit.iterations, fit.converged, copying_probability)
@@ -104,7 +105,8 @@ class Copied(ErrorRate):
         accuracy = self.accuracy(plain.skill)
         heard = ballots.heard
         better = accuracy > np.median(accuracy[heard])
-        before = np.ascontiguousarray(self._clear.start(with_gold(context, ballots), ballots.classes).model_state.T)
+        known = with_opinions(self._clear, with_gold(context, ballots), ballots, plain.skill)
+        before = np.ascontiguousarray(self._clear.start(known, ballots.classes).model_state.T)
         halves = (heard & better, heard & ~better)
         both = [infer_copiers(ballots, before, prior, suspected, max_iterations) for suspected in halves]
         return max(both, key=lambda fit: fit.score)

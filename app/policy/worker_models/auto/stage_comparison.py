@@ -18,10 +18,22 @@ from app.policy.worker_models.stages import StageChoice
 _PROMISING = 0.5 / 5**0.5  # of the margin: half of what one fifth is expected to show if all five meet the margin
 
 
-class FreeShares(ClearItems):
+class EqualShares(ClearItems):
+    """The first stage, where every item is clear."""
+
+    learns_newcomers: ClassVar[bool] = True
+
+
+class FreeShares(EqualShares):
     """The first stage where classes may be unequally common."""
 
     shares_held: ClassVar[float] = 0.0
+
+
+class ClearRows(Confusion):
+    """The second stage, where every item is clear."""
+
+    learns_newcomers: ClassVar[bool] = True
 
 
 @dataclass(frozen=True)
@@ -38,12 +50,12 @@ class Contest:
 
     def scores_of_plain(self, held: list[Mask]) -> Array:
         """Held-out scores of one accuracy per worker, with equal or estimated class shares, whichever is better."""
-        models = [kind(prior=self.prior) for kind in (ClearItems, FreeShares)]
+        models = [kind(prior=self.prior) for kind in (EqualShares, FreeShares)]
         return max((self.scores(model, self.plain, held) for model in models), key=np.mean)
 
     def scores_of_rows(self, held: list[Mask]) -> Array:
         """Held-out scores of a row per true class."""
-        return self.scores(Confusion(prior=self.prior), self.rows, held)
+        return self.scores(ClearRows(prior=self.prior), self.rows, held)
 
     def scores(self, model: LatentTruth, prior: Array, held: list[Mask]) -> Array:
         """Held-out scores of a model, (held-out answers,)."""

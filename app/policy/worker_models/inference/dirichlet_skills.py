@@ -5,6 +5,7 @@ from scipy import special
 
 from app.policy.core.arrays import Array
 from app.policy.worker_models.base import SkillPrior, WorkerModel
+from app.policy.worker_models.inference.source_opinions import opinion_likelihood
 
 _LOW, _HIGH = 0.025, 0.975
 _NEARLY_PERFECT = 0.999  # no optimistic accuracy is higher
@@ -37,6 +38,18 @@ class DirichletSkills(WorkerModel):
     def interval(self, skill: Array) -> Array:
         right, total = right_and_total(self.dirichlets(skill))
         return interval_of_mean(right, total - right)
+
+    def believed(self, shares: Array, skill: Array) -> Array:
+        return opinion_likelihood(expected(self.dirichlets(skill[None])), shares)
+
+    def stated_skill(self, accuracy: float, weight: float, classes: int) -> Array | None:
+        """Rows with this accuracy, errors spread evenly; the weight is shared by the rows."""
+        rows = self.dirichlets(self.newcomer(classes)[None])
+        many, answers = rows.shape[1:]
+        stated = np.full_like(rows, (1 - accuracy) * weight / many / (answers - 1))
+        each = np.arange(many)
+        stated[:, each, each] = accuracy * weight / many
+        return np.asarray(self.packed(stated)[0])
 
     def optimistic(self, skill: Array, bonus: float) -> Array:
         rows = self.dirichlets(skill)

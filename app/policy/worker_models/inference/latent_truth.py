@@ -7,13 +7,18 @@ from typing import ClassVar
 import numpy as np
 
 from app.policy.core.arrays import Array, Index, Mask
-from app.policy.core.ballots import Ballots
+from app.policy.core.ballots import Ballots, sum_by
 from app.policy.core.belief import ItemContext, State
 from app.policy.worker_models.base import Refitted, with_gold
 from app.policy.worker_models.inference.dirichlet_skills import DirichletSkills, expected
+from app.policy.worker_models.inference.source_opinions import GivenOpinions, counts_of_opinions, opinion_likelihood
 from app.policy.worker_models.inference.true_class import MIN_PRIOR, TrueClassModel, normalise_joint
 
 _MIN_COUNT = 1e-12
+_EXPECTED_WORKERS, _EXPECTED_ACCURACY = 10.0, 0.8  # what is expected of a crowd before its first answer
+_TELLING = 3  # answers on an item, from which on agreement says something about workers
+_BETTER_THAN_GUESSES = 0.1  # of the way from guessing to perfection that a new worker is always expected to be
+_HIGHEST_ACCURACY = 0.95  # that is expected of a new worker
 _MAX_ITERATIONS = 100
 _CONVERGED = 1e-5  # change of a class's probability, on average over the items that have answers
 _NEARLY_CONVERGED = 1e-4  # where models are only compared
@@ -39,13 +44,18 @@ class LatentTruth(TrueClassModel, DirichletSkills):
     to be right with .8, gives .86. After every third step the fit continues from where the last three lead
     (`_extrapolated`), which gives the same result in half as many steps.
 
-    Classes are equally common except for the items' own priors; or their shares come from Dirichlet((h n + 1) / K, ...)
-    for K classes and n items with an answer, where h is `shares_held`. With h = 1 the estimate is half-way between the
-    fit and equal shares, so that a common class says less than a new worker does. With h = 0 a biased crowd can move
-    the shares far from the truth: with one answer per item nothing limits them.
+    An opinion of a source is one more answer, with the likelihood of `source_opinions`. Classes are equally common; or
+    their shares come from Dirichlet((h n + 1) / K, ...) for K classes and n items with an answer, where h is
+    `shares_held`. With h = 1 the estimate is half-way between the fit and equal shares, so that a common class says
+    less than a new worker does. With h = 0 a biased crowd can move the shares far from the truth: with one answer per
+    item nothing limits them.
+
+    With `learns_newcomers` a worker of whom nothing is known beforehand is credited with the accuracy of this crowd's
+    workers, instead of .8 in every crowd.
     """
 
     shares_held: ClassVar[float] = np.inf  # pseudo-items per item that keep the shares of the classes equal
+    learns_newcomers: ClassVar[bool] = False  # a fit also learns how accurate a new worker is expected to be
 
     @abstractmethod
     def answer_probability(self, rows: Array, worker: Index, label: Index, classes: int) -> Array:
@@ -68,29 +78,84 @@ class LatentTruth(TrueClassModel, DirichletSkills):
     def _fit(self, ballots: Ballots, context: ItemContext, prior: Array, converged: float) -> Refitted:
         """Skills and items in turns until the items move by no more than `converged`."""
         context = with_gold(context, ballots)
+        if ballots.opinions is not None:
+            context = replace(context, prior=None)  # opinions are answers
         clarity = self.clarity_of(ballots.classes)
         before = clarity.joint(self.start(context, ballots.classes).model_state, ballots.classes)
         informed = ballots.answered | context.known
+        opinions = None if ballots.opinions is None else GivenOpinions.of(ballots.opinions, informed)
         has_prior = None if context.prior is None else np.asarray(~np.isnan(context.prior).any(axis=1))
         joint, _ = normalise_joint(before + np.log(ballots.shares() + MIN_PRIOR))
         skill, posterior = prior, joint.sum(axis=0)
+        new = (prior == self.newcomer(ballots.classes)).all(axis=1) & ballots.heard & self.learns_newcomers
         iteration, moved, steps = 0, np.inf, list[Array]()
         shares: Array | float = 0.0
         while iteration < _MAX_ITERATIONS and moved > converged:
             if len(steps) == _STEPS:
                 joint, _ = normalise_joint(_extrapolated(steps, np.where(ballots.answered[:, None], joint, 0.0)))
                 posterior, steps = joint.sum(axis=0), []
-            skill, likelihoods = self.sweep(skill, joint, prior, ballots)
+            skill, likelihoods = self._step(skill, joint, prior, ballots, opinions)
+            if new.any():
+                of_crowd = self._newcomer_of_crowd(posterior, ballots, ~context.known, new)
+                prior = np.where(new[:, None], of_crowd, prior)
             shares = log_shares(posterior, informed, has_prior, self.shares_held)
             joint, model_state = normalise_joint(before + shares + likelihoods)
             found = joint.sum(axis=0)
             moved = mean_of(np.abs(found - posterior)[ballots.answered])
             posterior, iteration = found, iteration + 1
             steps.append(model_state)
-        skill, likelihoods = self.sweep(skill, joint, prior, ballots)
+        skill, likelihoods = self._step(skill, joint, prior, ballots, opinions)
         state = State(ballots.votes(), clarity.rows(model_state))
         blind = self._blind(context, state, shares + likelihoods) if context.known.any() else None
         return Refitted(state, skill, iteration, converged=moved <= converged, blind=blind)
+
+    def _step(
+        self, skill: Array, joint: Array, prior: Array, ballots: Ballots, opinions: GivenOpinions | None
+    ) -> tuple[Array, Array]:
+        """One `sweep` in which the opinions of sources are answers, too."""
+        if opinions is None:
+            return self.sweep(skill, joint, prior, ballots)
+        clarity, classes = self.clarity_of(ballots.classes), ballots.classes
+        rows = expected(self.dirichlets(skill))
+
+        def counted(part: GivenOpinions) -> Array:
+            """What each opinion says about its source, (opinions, parameters)."""
+            of_source = rows[part.source]
+            likelihood = opinion_likelihood(of_source, part.shares)
+            knowledge = clarity.knowledge(joint[:, part.item], likelihood, classes)
+            return self.packed(counts_of_opinions(of_source, part.shares, knowledge))
+
+        taught = prior.copy()
+        for part in opinions.parts(prior.shape[1]):
+            part.added_to(taught, counted(part))
+        found, likelihoods = self.sweep(skill, joint, taught, ballots)
+        for part in opinions.parts(prior.shape[1]):
+            others = expected(self.dirichlets(without(found[part.source], counted(part))))
+            said = clarity.blurred(opinion_likelihood(others, part.shares), classes)
+            likelihoods[:, part.item] += np.log(np.maximum(said, MIN_PRIOR))
+        return found, likelihoods
+
+    def _newcomer_of_crowd(self, posterior: Array, ballots: Ballots, unknown: Mask, new: Mask) -> Array:
+        """The skill of a new worker of this crowd, shape (parameters,): as many pseudo-answers, with another accuracy.
+
+            a = (e .8 + sum over workers of R / (T + s)) / (e + sum over workers of T / (T + s))
+
+        for `new` workers who are probably right with R of their T answers, where each is credited with s answers in
+        advance: the mean of Beta distributions of strength s, with e workers of .8 in advance. Only answers on items
+        with three or more count: on others, agreement says too little. Items of known truth do not count, so that they
+        teach nothing about themselves (`_blind`).
+        """
+        tells = (ballots.votes().sum(axis=1) >= _TELLING) & unknown
+        compared = tells[ballots.item].astype(np.float64)
+        agreed = posterior.ravel()[ballots.cell] * compared
+        answers, right = (sum_by(ballots.worker, each, ballots.workers)[new] for each in (compared, agreed))
+        credit = sum(self.prior)
+        found = _EXPECTED_WORKERS * _EXPECTED_ACCURACY + (right / (answers + credit)).sum()
+        known = _EXPECTED_WORKERS + (answers / (answers + credit)).sum()
+        lowest = 1 / ballots.classes + _BETTER_THAN_GUESSES * (1 - 1 / ballots.classes)
+        accuracy = float(np.clip(found / known, lowest, _HIGHEST_ACCURACY))
+        of_crowd = self.model_copy(update={"prior": (credit * accuracy, credit * (1 - accuracy))})
+        return of_crowd.newcomer(ballots.classes)
 
     def _blind(self, context: ItemContext, state: State, gained: Array) -> State:
         """The items as if no truth were known: each answer is judged by its worker's skill without that answer.

@@ -115,7 +115,8 @@ class TrueClassModel(WorkerModel):
         P(t, g) <- P(t, g) P(answer | t, g, worker) / sum.
 
     t is the class and g the degree to which the item is clear: 1 for all items unless `clarity` says otherwise. The
-    state of an item is log P(t, g), from the item's own prior or uniform; where the truth is known, it is certain.
+    state of an item is log P(t, g), uniform before the first answer; where the truth is known, it is certain. The
+    item's prior, `context.prior`, is the likelihood of a first answer: that of its source.
     """
 
     clarity: ClassVar[Clarity] = ALL_CLEAR
@@ -137,10 +138,12 @@ class TrueClassModel(WorkerModel):
 
     def start(self, context: ItemContext, classes: int) -> State:
         probability = np.full((len(context.cost), classes), 1 / classes)
-        if context.prior is not None:
-            probability = np.where(np.isnan(context.prior), probability, np.maximum(context.prior, MIN_PRIOR))
         clarity = self.clarity_of(classes)
         joint = clarity.joint(log_normalised(np.log(probability)), classes)
+        if context.prior is not None:
+            given = np.asarray(~np.isnan(context.prior).any(axis=1))[:, None]
+            said = np.where(given, np.maximum(context.prior, MIN_PRIOR), probability)
+            joint = np.where(given, normalise_joint(joint + self._log_likelihood(said))[1], joint)
         if context.gold is not None:
             joint = np.where(context.known[:, None], clarity.of_known(context.gold, classes), joint)
         return State(np.zeros_like(probability), clarity.rows(joint))

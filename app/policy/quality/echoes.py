@@ -1,0 +1,47 @@
+"""Find workers who repeat the opinions that a job has as priors: the same model under two names counts once."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from app.policy.core.arrays import Array, Mask
+from app.policy.core.ballots import Ballots, sum_by
+from app.policy.core.belief import ItemContext
+from app.policy.worker_models.inference.dirichlet_skills import expected
+from app.policy.worker_models.inference.error_rate import ClearItems
+
+_FIDELITY = 0.98  # how often one who repeats an opinion gives its favourite label
+_EVIDENCE = 8.0  # nats, about 3,000 to 1: every refit tests every worker
+
+
+def find_echoes(ballots: Ballots, context: ItemContext) -> Mask:
+    """Which workers repeat the opinions of the ballots, shape (workers,).
+
+        sum over answers of log P(agrees | repeats) - log P(agrees | independent) > 8,
+        P(agrees | repeats) = .98,    P(agrees | independent) = a b + (1 - a)(1 - b) / (K - 1).
+
+    a is the accuracy of the opinions' favourite labels and b that of the worker, by a fit of the answers alone. While
+    nobody else has answered, b is that of a new worker: two who agree nearly always may both be very good, but nothing
+    shows it yet. An independent worker of accuracy .85 would have to agree in nine of ten answers.
+    """
+    opinions, classes = ballots.opinions, ballots.classes
+    if opinions is None or not opinions.given.any():
+        return np.zeros(ballots.workers, dtype=bool)
+    model = ClearItems()
+    prior = np.tile(model.newcomer(classes), (ballots.workers, 1))
+    found = model.refit(replace(ballots, opinions=None), replace(context, prior=None), prior, prior)
+    truth = np.exp(found.state.model_state)
+    favourite = np.nan_to_num(opinions.shares).argmax(axis=1)
+    judged = np.flatnonzero(opinions.given & (ballots.answered | context.known))
+    by_source = _bounded(truth[judged, favourite[judged]].mean()) if len(judged) else 0.5
+    by_worker = _bounded(expected(found.skill)[:, 0])
+    chance = by_source * by_worker + (1 - by_source) * (1 - by_worker) / (classes - 1)
+    compared = opinions.given[ballots.item]
+    who = ballots.worker[compared]
+    agrees = ballots.label[compared] == favourite[ballots.item[compared]]
+    evidence = np.where(agrees, np.log(_FIDELITY / chance[who]), np.log((1 - _FIDELITY) / (1 - chance[who])))
+    return np.asarray(sum_by(who, evidence, ballots.workers) > _EVIDENCE)
+
+
+def _bounded(accuracy: Array) -> Array:
+    return np.clip(accuracy, 0.01, 0.99)
