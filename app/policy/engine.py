@@ -51,7 +51,6 @@ class Judgement:
                 alpha=belief.alpha[one],
                 context=belief.context.rows(one),
                 probability=None if belief.probability is None else belief.probability[one],
-                clear=None if belief.clear is None else belief.clear[one],
             ),
             winner=self.winner[one],
             closed=self.closed[one],

@@ -3,6 +3,7 @@
 import asyncio
 from uuid import uuid4
 
+import numpy as np
 import pytest
 from alembic import command
 from sqlalchemy import inspect, text
@@ -38,6 +39,35 @@ async def test_up_down_and_up_again(empty_database: str):
     await in_thread(command.downgrade, alembic_config(empty_database), "base")
     await in_thread(migrate, empty_database)
     await in_thread(command.check, alembic_config(empty_database))
+
+
+async def test_degrees_of_clarity_are_summed(empty_database: str):
+    """0017: a state of five degrees per class becomes the class's log-probability; others stay as they are."""
+    joint = np.array([[0.5, 0.1, 0.1, 0.05, 0.05], [0.1, 0.05, 0.03, 0.01, 0.01]])
+    known = np.array([[0.0, *[-1e9] * 4], [-1e9] * 5])
+    kept = {1: np.log(joint).ravel(), 2: known.ravel(), 3: np.log([0.8, 0.2])}
+    await in_thread(command.upgrade, alembic_config(empty_database), "0016")
+    engine, job = create_engine(empty_database, connections=1), uuid4()
+    async with engine.begin() as connection:
+        policy = '{"worker_model": {"kind": "auto"}}'
+        await connection.execute(text(JOB.format(columns="", values="")), {"job": job})
+        await connection.execute(text("UPDATE job SET policy = CAST(:policy AS jsonb)"), {"policy": policy})
+        for number, state in kept.items():
+            item = ITEM.format(cost="1", votes="{1,0}", max_open_assignments="3", state="open", label="NULL")
+            item = item.replace("1, 'a'", f"{number}, 'a{number}'")
+            await connection.execute(text(item), {"job": job})
+            change = text("UPDATE item SET model_state = :state WHERE item_id = :item")
+            await connection.execute(change, {"state": state.tolist(), "item": number})
+    await engine.dispose()
+    await in_thread(migrate, empty_database)
+    engine = create_engine(empty_database, connections=1)
+    async with engine.connect() as connection:
+        rows = await connection.execute(text("SELECT item_id, model_state FROM item"))
+        found = {row.item_id: row.model_state for row in rows}
+    await engine.dispose()
+    assert np.exp(found[1]) == pytest.approx(joint.sum(axis=1))
+    assert np.exp(found[2]) == pytest.approx([1, 0])
+    assert found[3] == kept[3].tolist()
 
 
 async def test_the_database_is_at_the_head(database: AsyncEngine):

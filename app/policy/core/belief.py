@@ -124,7 +124,6 @@ class Belief:
     alpha: Array  # (items, classes) Dirichlet parameters of the classes' shares in an infinite crowd, prior included
     context: ItemContext
     probability: Array | None = None  # (items, classes) where the model gives the classes' probabilities directly
-    clear: Array | None = None  # (items, classes) the part of it in which the item is clear enough to be known
 
     @classmethod
     def of(cls, votes: npt.ArrayLike, context: ItemContext | None = None) -> "Belief":

@@ -8,7 +8,7 @@ from app.policy.core.arrays import Array, Mask
 from app.policy.core.ballots import Ballots, sum_by
 from app.policy.core.belief import ItemContext
 from app.policy.worker_models.inference.dirichlet_skills import expected
-from app.policy.worker_models.inference.error_rate import ClearItems
+from app.policy.worker_models.inference.error_rate import OneAccuracy
 
 _FIDELITY = 0.98  # how often one who repeats an opinion gives its favourite label
 _EVIDENCE = 8.0  # nats, about 3,000 to 1: every refit tests every worker
@@ -27,7 +27,7 @@ def find_echoes(ballots: Ballots, context: ItemContext) -> Mask:
     opinions, classes = ballots.opinions, ballots.classes
     if opinions is None or not opinions.given.any():
         return np.zeros(ballots.workers, dtype=bool)
-    model = ClearItems()
+    model = OneAccuracy()
     prior = np.tile(model.newcomer(classes), (ballots.workers, 1))
     found = model.refit(replace(ballots, opinions=None), replace(context, prior=None), prior, prior)
     truth = np.exp(found.state.model_state)

@@ -46,32 +46,27 @@ class Confusion(LatentTruth):
         return dirichlets.reshape(len(dirichlets), dirichlets.shape[1] ** 2)
 
     def chances(self, belief: Belief, skill: Array) -> Array:
-        clear = belief.posterior if belief.clear is None else belief.clear
-        known = np.einsum("ij,ijk->ik", clear, expected(self.dirichlets(skill)))
-        return np.asarray(known + (1 - clear.sum(axis=1, keepdims=True)) / clear.shape[1])
+        return np.einsum("ij,ijk->ik", belief.posterior, expected(self.dirichlets(skill)))
 
     def answer_probability(self, rows: Array, worker: Index, label: Index, classes: int) -> Array:  # noqa: ARG002  one row each
         return np.asarray(rows[worker, :, label])
 
-    def skill_gain(self, knowledge: Array, label: Index) -> Array:
-        items, classes = knowledge.shape
+    def skill_gain(self, truth: Array, label: Index) -> Array:
+        items, classes = truth.shape
         counts = np.zeros((items, classes, classes))
-        counts[np.arange(items), :, label] = knowledge
+        counts[np.arange(items), :, label] = truth
         return self.packed(counts)
 
-    def sweep(self, skill: Array, joint: Array, prior: Array, ballots: Ballots) -> tuple[Array, Array]:
-        rows, cell, found, likelihoods = expected(self.dirichlets(skill)), _cell(ballots), [], []
-        clarity = self.clarity_of(ballots.classes)
+    def sweep(self, posterior: Array, prior: Array, ballots: Ballots) -> tuple[Array, Array]:
+        cell, rows, likelihoods = _cell(ballots), [], []
         for truth in range(ballots.classes):  # one by one, to save memory with many classes
-            of_truth = np.ascontiguousarray(joint[:, :, truth])[:, ballots.item]  # (degrees, answers)
-            own = clarity.knowledge(of_truth, rows[:, truth].ravel()[cell], ballots.classes)
+            own = posterior[:, truth][ballots.item]
             counts = sum_by(cell, own, ballots.workers * ballots.classes).reshape(ballots.workers, ballots.classes)
             row = self.dirichlets(prior)[:, truth] + counts
             same, total = without(row.ravel()[cell], own), without(row.sum(axis=1)[ballots.worker], own)
-            logs = np.log(clarity.blurred(same / total, ballots.classes))
-            likelihoods.append(np.stack([sum_by(ballots.item, each, ballots.items) for each in logs]))
-            found.append(row)
-        return self.packed(np.stack(found, axis=1)), np.stack(likelihoods, axis=2)
+            likelihoods.append(sum_by(ballots.item, np.log(same / total), ballots.items))
+            rows.append(row)
+        return self.packed(np.stack(rows, axis=1)), np.stack(likelihoods, axis=1)
 
 
 def _cell(ballots: Ballots) -> Index:

@@ -6,7 +6,6 @@ import pytest
 from app.policy.engine import Engine
 from app.policy.job_policy import JobPolicy
 from app.policy.worker_choice import Pair, Pull, UpperConfidence
-from app.policy.worker_models.inference.true_class import OF_CROWDS
 
 
 def information_of(accuracy):
@@ -15,11 +14,9 @@ def information_of(accuracy):
     def entropy(p):
         return 2.5 / 1.5 * (1 - (p**2.5 + (1 - p) ** 2.5) ** 0.4)
 
-    right = sum(share * (degree * accuracy + (1 - degree) / 2) for degree, share in zip(*CLARITY, strict=True))
-    return entropy(0.5) - entropy(right)
+    return entropy(0.5) - entropy(accuracy)
 
 
-CLARITY = OF_CROWDS.degrees, OF_CROWDS.shares
 SKILLS = np.array([[80.0, 20.0], [10.0, 90.0], [55.0, 45.0], [50.0, 50.0]])  # a hundred answers each; two guess
 
 

@@ -8,10 +8,10 @@ from pydantic import Field
 
 from app.policy.worker_models.auto.auto_stages import AutoStages
 from app.policy.worker_models.auto.copied_answers import Copied
+from app.policy.worker_models.auto.stage_models import Rows
 from app.policy.worker_models.base import WorkerModel
 from app.policy.worker_models.confusion import Confusion
 from app.policy.worker_models.inference.error_rate import ErrorRate
-from app.policy.worker_models.inference.true_class import OF_CROWDS, Clarity
 
 _BINARY = 2
 
@@ -21,19 +21,17 @@ class Auto(ErrorRate):
 
         change the stage if  mean(d) > margin * error(d),    d = log P'(answer | rest) - log P(answer | rest).
 
-    All stages assume that an item has one true class (Dawid and Skene 1979; Zhang et al., JMLR 17, 2016) and a degree
-    of clarity. They keep log P(class, degree) of each item, so an item's state means the same in each. The first stage,
-    `one-coin`, spreads a worker's errors evenly over the other classes. The second has one row of error rates per true
-    class; it is named `two-coin` with two labels and `confusion` with more. In the third, `copied`, some workers copy
-    one source.
+    All stages assume that an item has one true class (Dawid and Skene 1979; Zhang et al., JMLR 17, 2016). They keep
+    log P(class) of each item, so an item's state means the same in each. The first stage, `one-coin`, spreads a
+    worker's errors evenly over the other classes. The second has one row of error rates per true class; it is named
+    `two-coin` with two labels and `confusion` with more. In the third, `copied`, some workers copy one source.
 
     From 100 answers on, every refit holds out a fifth of the answers, fits the first two stages on the rest, and
     compares how likely each held-out answer was. The standard error is that of sums by worker. The other fifths are
     held out in turn only if the first one shows at least half of the gain that is expected of it when the margin is
     met. Changing back needs the same margin, so chance alone does not make it switch back and forth. For the comparison
-    all items count as clear, which gives the same choice in less time. The first stage may then estimate how common
-    classes are; otherwise unequal classes would look like workers who favour one. The third stage comes into force only
-    on strong evidence.
+    the first stage may estimate how common classes are; otherwise unequal classes would look like workers who favour
+    one. The third stage comes into force only on strong evidence.
 
     Neither of the first two stages is exactly true, and they err on different items. So after a refit the probabilities
     of an item are a weighted average of both. Skills, and the weight of the next answers, are those of the stage in
@@ -49,7 +47,6 @@ class Auto(ErrorRate):
     """
 
     kind: Literal["auto"] = "auto"
-    clarity: ClassVar[Clarity] = OF_CROWDS
     learns_newcomers: ClassVar[bool] = True
     margin: Annotated[
         float,
@@ -60,17 +57,10 @@ class Auto(ErrorRate):
         return _stages(self, classes)
 
 
-class ConfusionStage(Confusion):
-    """The second stage: `confusion` where items differ in clarity."""
-
-    clarity: ClassVar[Clarity] = OF_CROWDS
-    learns_newcomers: ClassVar[bool] = True
-
-
 @lru_cache(maxsize=256)  # the engine asks for every request; building the models takes longer than a decision
 def _stages(auto: Auto, classes: int) -> AutoStages:
     names: tuple[str, ...] = ("one-coin", "two-coin" if classes == _BINARY else "confusion", "copied")
-    models: tuple[WorkerModel, ...] = (auto, ConfusionStage(prior=auto.prior), Copied(prior=auto.prior))
+    models: tuple[WorkerModel, ...] = (auto, Rows(prior=auto.prior), Copied(prior=auto.prior))
     if classes > Confusion.most_labels:  # a matrix per worker would be too large
         names, models = names[:1], models[:1]
     return AutoStages(names, models, classes, auto.prior, auto.margin)

@@ -1,9 +1,9 @@
 """Average what two models say about the items.
 
 Neither one accuracy per worker nor a row per true class is exactly true, and they err on different items. So `auto`
-averages P(t, g) of both after a refit:
+averages P(t) of both after a refit:
 
-    P(t, g) = (1 - w) P(t, g | stage in force) + w P(t, g | other stage),
+    P(t) = (1 - w) P(t | stage in force) + w P(t | other stage),
 
 with w = 1/2 while one accuracy per worker is in force and w = 1/5 while rows are in force. Measured: +.001 of accuracy
 on RTE, 0 on TEMP, -.007 on bluebirds, for twice the time of a refit.

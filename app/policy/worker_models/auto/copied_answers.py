@@ -1,6 +1,6 @@
 """The third stage of `auto`: one accuracy per worker, except for workers who copy one source, right or wrong."""
 
-from typing import ClassVar, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -10,9 +10,9 @@ from app.policy.core.belief import ItemContext, State
 from app.policy.worker_models.auto.copier_inference import COPY_FIDELITY, CopierFit, answer_chance, infer_copiers
 from app.policy.worker_models.base import Refitted, with_gold, with_opinions
 from app.policy.worker_models.inference.dirichlet_skills import expected
-from app.policy.worker_models.inference.error_rate import ClearItems, ErrorRate
+from app.policy.worker_models.inference.error_rate import ErrorRate, OneAccuracy
 from app.policy.worker_models.inference.latent_truth import without
-from app.policy.worker_models.inference.true_class import OF_CROWDS, Clarity, log_normalised
+from app.policy.worker_models.inference.true_class import log_normalised
 
 NO_EXPECTATION = (0.5, 0.5)  # pseudo-answers that let the answers alone decide a skill
 _MAX_ITERATIONS, _QUICK_ITERATIONS = 60, 8
@@ -38,27 +38,21 @@ class Copied(ErrorRate):
     """
 
     kind: Literal["copied"] = "copied"
-    clarity: ClassVar[Clarity] = OF_CROWDS
-
-    def _stored(self, log_probability: Array) -> Array:
-        """Log P(t), shape (items, classes), as the state that is kept of items."""
-        clarity, classes = self.clarity_of(log_probability.shape[1]), log_probability.shape[1]
-        return clarity.rows(clarity.joint(log_probability, classes))
 
     @property
-    def _clear(self) -> ClearItems:
-        return ClearItems(prior=self.prior)
+    def _plain(self) -> OneAccuracy:
+        return OneAccuracy(prior=self.prior)
 
     def refit(self, ballots: Ballots, context: ItemContext, skill: Array, prior: Array) -> Refitted:  # noqa: ARG002  from the prior
         if not len(ballots.item):
             return super().refit(ballots, context, prior, prior)
-        plain = self._clear.refit(ballots, context, prior, prior)
+        plain = self._plain.refit(ballots, context, prior, prior)
         fit = self._copier_fit(ballots, context, prior, plain, _MAX_ITERATIONS)
         log_probability = log_normalised(np.log(np.maximum(fit.truth.T, _MIN_PROBABILITY)))
         found = prior + ballots.right_and_wrong(np.exp(log_probability))
         found = np.where(ballots.heard[:, None], found, plain.skill)  # sources that gave nothing but opinions
         copying_probability = np.where(ballots.heard, fit.copying_probability, np.nan)
-        state = State(ballots.votes(), self._stored(log_probability))
+        state = State(ballots.votes(), log_probability)
         return Refitted(state, found, fit.iterations, fit.converged, copying_probability)
 
     def heldout_log_likelihood(self, rest: Ballots, out: Ballots, context: ItemContext, prior: Array) -> Array:
@@ -69,7 +63,7 @@ class Copied(ErrorRate):
 
         P(l) = (1 - phi) sum_t p_t P(l | t) + phi sum_s p_s P(l | s).
         """
-        plain = self._clear.refit(rest, context, prior, prior)
+        plain = self._plain.refit(rest, context, prior, prior)
         fit = self._copier_fit(rest, context, prior, plain, _MAX_ITERATIONS)
         true, said = (belief[out.label, out.item] for belief in (fit.truth, fit.source))
         own = answer_chance(true, expected(fit.skill)[out.worker, 0], out.classes)
@@ -86,7 +80,7 @@ class Copied(ErrorRate):
         otherwise there is no second group. At most three fifths of the workers can be suspected, and only if they are
         not right more often than the others where the truth is known.
         """
-        plain = self._clear.refit(ballots, context, prior, prior)
+        plain = self._plain.refit(ballots, context, prior, prior)
         fit = self._copier_fit(ballots, context, prior, plain, _QUICK_ITERATIONS)
         heard = ballots.heard
         copiers = heard & (fit.copying_probability > _COPIER)
@@ -94,7 +88,7 @@ class Copied(ErrorRate):
         if not others_know or not _explains_better(ballots, fit, plain):
             return np.zeros_like(copiers)
         free = free_skills(prior)
-        explains = _explains_better(ballots, fit, self._clear.refit(ballots, context, free, free))
+        explains = _explains_better(ballots, fit, self._plain.refit(ballots, context, free, free))
         right = _are_right_more_often(ballots, with_gold(context, ballots), fit.copying_probability)
         return copiers & (explains and not right)
 
@@ -105,8 +99,8 @@ class Copied(ErrorRate):
         accuracy = self.accuracy(plain.skill)
         heard = ballots.heard
         better = accuracy > np.median(accuracy[heard])
-        known = with_opinions(self._clear, with_gold(context, ballots), ballots, plain.skill)
-        before = np.ascontiguousarray(self._clear.start(known, ballots.classes).model_state.T)
+        known = with_opinions(self._plain, with_gold(context, ballots), ballots, plain.skill)
+        before = np.ascontiguousarray(self._plain.start(known, ballots.classes).model_state.T)
         halves = (heard & better, heard & ~better)
         both = [infer_copiers(ballots, before, prior, suspected, max_iterations) for suspected in halves]
         return max(both, key=lambda fit: fit.score)

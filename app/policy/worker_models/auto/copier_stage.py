@@ -11,7 +11,7 @@ from app.policy.core.randomness import uniform
 from app.policy.worker_models.auto.copied_answers import Copied, free_skills
 from app.policy.worker_models.auto.held_out import folds, gain
 from app.policy.worker_models.auto.stage_comparison import Contest, StageComparison
-from app.policy.worker_models.inference.error_rate import ClearItems
+from app.policy.worker_models.inference.error_rate import OneAccuracy
 from app.policy.worker_models.stages import StageChoice
 
 _STAGE = 2
@@ -44,7 +44,7 @@ def choose_copied(contest: Contest, min_answers: int, *, in_force: bool) -> Stag
     rivals = [
         contest.scores_of_plain(held),
         contest.scores_of_rows(held),
-        contest.scores(ClearItems(prior=contest.prior), free_skills(contest.plain), held),
+        contest.scores(OneAccuracy(prior=contest.prior), free_skills(contest.plain), held),
     ]
     each = [model.predicted(ballots.only(~fold), ballots.only(fold), context, contest.plain) for fold in held]
     scores, knowledge = (np.concatenate(part) for part in zip(*each, strict=True))

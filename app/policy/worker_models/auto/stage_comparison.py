@@ -1,7 +1,7 @@
 """Choose between one accuracy per worker and a row per true class, by held-out answers."""
 
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -10,30 +10,11 @@ from app.policy.core.ballots import Ballots
 from app.policy.core.belief import ItemContext
 from app.policy.core.decision import Reason
 from app.policy.worker_models.auto.held_out import Gain, folds, gain, heldout_scores
-from app.policy.worker_models.confusion import Confusion
-from app.policy.worker_models.inference.error_rate import ClearItems
+from app.policy.worker_models.auto.stage_models import EqualShares, FreeShares, Rows
 from app.policy.worker_models.inference.latent_truth import LatentTruth
 from app.policy.worker_models.stages import StageChoice
 
 _PROMISING = 0.5 / 5**0.5  # of the margin: half of what one fifth is expected to show if all five meet the margin
-
-
-class EqualShares(ClearItems):
-    """The first stage, where every item is clear."""
-
-    learns_newcomers: ClassVar[bool] = True
-
-
-class FreeShares(EqualShares):
-    """The first stage where classes may be unequally common."""
-
-    shares_held: ClassVar[float] = 0.0
-
-
-class ClearRows(Confusion):
-    """The second stage, where every item is clear."""
-
-    learns_newcomers: ClassVar[bool] = True
 
 
 @dataclass(frozen=True)
@@ -55,7 +36,7 @@ class Contest:
 
     def scores_of_rows(self, held: list[Mask]) -> Array:
         """Held-out scores of a row per true class."""
-        return self.scores(ClearRows(prior=self.prior), self.rows, held)
+        return self.scores(Rows(prior=self.prior), self.rows, held)
 
     def scores(self, model: LatentTruth, prior: Array, held: list[Mask]) -> Array:
         """Held-out scores of a model, (held-out answers,)."""

@@ -24,9 +24,7 @@ class ErrorRate(LatentTruth):
 
     def chances(self, belief: Belief, skill: Array) -> Array:
         right, wrong = _of_one_class(expected(skill), belief.votes.shape[1])
-        clear = belief.posterior if belief.clear is None else belief.clear
-        knowing = clear.sum(axis=1, keepdims=True)
-        return np.asarray(right * clear + wrong * (knowing - clear) + (1 - knowing) / clear.shape[1])
+        return np.asarray(right * belief.posterior + wrong * (1 - belief.posterior))
 
     def likelihood(self, skill: Array, label: Index, classes: int) -> Array:
         right, wrong = _of_one_class(expected(skill), classes)
@@ -36,33 +34,23 @@ class ErrorRate(LatentTruth):
         right, wrong = _of_one_class(rows[worker, 0], classes)
         return np.where(label[:, None] == np.arange(classes), right, wrong)
 
-    def skill_gain(self, knowledge: Array, label: Index) -> Array:
-        right = knowledge[np.arange(len(label)), label]
-        return np.stack([right, knowledge.sum(axis=1) - right], axis=1)
+    def skill_gain(self, truth: Array, label: Index) -> Array:
+        right = truth[np.arange(len(label)), label]
+        return np.stack([right, 1 - right], axis=1)
 
-    def sweep(self, skill: Array, joint: Array, prior: Array, ballots: Ballots) -> tuple[Array, Array]:
+    def sweep(self, posterior: Array, prior: Array, ballots: Ballots) -> tuple[Array, Array]:
         who, classes = ballots.worker, ballots.classes
-        clarity = self.clarity_of(classes)
-        of_label = joint.reshape(len(joint), -1)[:, ballots.cell]  # (degrees, answers)
-        of_others = np.einsum("gic->gi", joint)[:, ballots.item] - of_label
-        hit, miss = expected(skill)[who].T
-        right = clarity.knowledge(of_label, hit, classes)
-        wrong = clarity.knowledge(of_others, miss / (classes - 1), classes)
-        found = prior + np.stack([sum_by(who, each, ballots.workers) for each in (right, wrong)], axis=1)
-        right, wrong = (without(found[who, each], own) for each, own in enumerate((right, wrong)))
-        probability = right / (right + wrong), wrong / (right + wrong) / (classes - 1)
-        log_right, log_wrong = (np.log(clarity.blurred(each, classes)) for each in probability)
+        right = posterior.ravel()[ballots.cell]
+        found = prior + ballots.right_and_wrong(posterior)
+        right, wrong = (without(found[who, each], own) for each, own in enumerate((right, 1 - right)))
+        hit, miss = np.log(right / (right + wrong)), np.log(wrong / (right + wrong) / (classes - 1))
         # Every answer counts as wrong under each class; those for the class are then corrected.
-        likelihoods = [
-            sum_by(ballots.cell, r - w, ballots.items * classes).reshape(-1, classes)
-            + sum_by(ballots.item, w, ballots.items)[:, None]
-            for r, w in zip(log_right, log_wrong, strict=True)
-        ]
-        return found, np.stack(likelihoods)
+        likelihoods = sum_by(ballots.cell, hit - miss, ballots.items * classes).reshape(-1, classes)
+        return found, likelihoods + sum_by(ballots.item, miss, ballots.items)[:, None]
 
 
-class ClearItems(ErrorRate):
-    """The same where every item is clear: the model that others are compared with and start from."""
+class OneAccuracy(ErrorRate):
+    """The same as a model of its own, which others start from and are compared with."""
 
     kind: Literal["one-coin"] = "one-coin"
 

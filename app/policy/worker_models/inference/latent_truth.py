@@ -12,7 +12,7 @@ from app.policy.core.belief import ItemContext, State
 from app.policy.worker_models.base import Refitted, with_gold
 from app.policy.worker_models.inference.dirichlet_skills import DirichletSkills, expected
 from app.policy.worker_models.inference.source_opinions import GivenOpinions, counts_of_opinions, opinion_likelihood
-from app.policy.worker_models.inference.true_class import MIN_PRIOR, TrueClassModel, normalise_joint
+from app.policy.worker_models.inference.true_class import MIN_PRIOR, TrueClassModel, log_normalised
 
 _MIN_COUNT = 1e-12
 _EXPECTED_WORKERS, _EXPECTED_ACCURACY = 10.0, 0.8  # what is expected of a crowd before its first answer
@@ -29,12 +29,11 @@ _MAX_SLOWING = 0.9  # of a step relative to the one before: nine steps ahead
 class LatentTruth(TrueClassModel, DirichletSkills):
     """Bayes on the true class (Dawid and Skene 1979), with a distribution over every worker's error rates.
 
-        P(t, g) <- P(t, g) E P(answer | t, g, worker) / sum;    then row t of the worker counts the answer as often as
-        it came from knowledge of t.
+        P(t) <- P(t) E P(answer | t, worker) / sum;    then row t of the worker counts the answer P(t) times.
 
     A skill holds the parameters of Dirichlet rows. `refit` alternates, starting from the shares of the votes,
 
-        log P_i(t, g) = log prior_it P(g) + sum over answers (i, j, l) of log E P(l | t, g, j without it) + const,
+        log P_i(t) = log prior_it + sum over answers (i, j, l) of log E P(l | t, j without it) + const,
         rows of j = prior of j + expected counts under P
 
     until P(t) moves by no more than 1e-5 on average over answered items: collapsed variational Bayes of order zero
@@ -62,11 +61,10 @@ class LatentTruth(TrueClassModel, DirichletSkills):
         """P(label[a] | true class) by row worker[a] of `rows`, shaped as `dirichlets`; shape (answers, classes)."""
 
     @abstractmethod
-    def sweep(self, skill: Array, joint: Array, prior: Array, ballots: Ballots) -> tuple[Array, Array]:
-        """One step of a fit: the skills, and the log-likelihood of each item's answers, (degrees, items, classes).
+    def sweep(self, posterior: Array, prior: Array, ballots: Ballots) -> tuple[Array, Array]:
+        """One step of a fit: the skills by P(t) = `posterior`, and the log-likelihood of each item's answers.
 
-        An answer counts as far as it came from knowledge, by P(t, g) = `joint` and by the `skill` so far. Each answer
-        is then judged by its worker's new skill without its own contribution.
+        Each answer is judged by its worker's skill without its own contribution; shape (items, classes).
         """
 
     def likelihood(self, skill: Array, label: Index, classes: int) -> Array:
@@ -80,59 +78,54 @@ class LatentTruth(TrueClassModel, DirichletSkills):
         context = with_gold(context, ballots)
         if ballots.opinions is not None:
             context = replace(context, prior=None)  # opinions are answers
-        clarity = self.clarity_of(ballots.classes)
-        before = clarity.joint(self.start(context, ballots.classes).model_state, ballots.classes)
+        before = self.start(context, ballots.classes).model_state
         informed = ballots.answered | context.known
         opinions = None if ballots.opinions is None else GivenOpinions.of(ballots.opinions, informed)
         has_prior = None if context.prior is None else np.asarray(~np.isnan(context.prior).any(axis=1))
-        joint, _ = normalise_joint(before + np.log(ballots.shares() + MIN_PRIOR))
-        skill, posterior = prior, joint.sum(axis=0)
+        skill, log_posterior = prior, log_normalised(before + np.log(ballots.shares() + MIN_PRIOR))
+        posterior = np.exp(log_posterior)
         new = (prior == self.newcomer(ballots.classes)).all(axis=1) & ballots.heard & self.learns_newcomers
         iteration, moved, steps = 0, np.inf, list[Array]()
         shares: Array | float = 0.0
         while iteration < _MAX_ITERATIONS and moved > converged:
             if len(steps) == _STEPS:
-                joint, _ = normalise_joint(_extrapolated(steps, np.where(ballots.answered[:, None], joint, 0.0)))
-                posterior, steps = joint.sum(axis=0), []
-            skill, likelihoods = self._step(skill, joint, prior, ballots, opinions)
+                weight = np.where(ballots.answered[:, None], posterior, 0.0)
+                posterior, steps = np.exp(log_normalised(_extrapolated(steps, weight))), []
+            skill, likelihoods = self._step(skill, posterior, prior, ballots, opinions)
             if new.any():
                 of_crowd = self._newcomer_of_crowd(posterior, ballots, ~context.known, new)
                 prior = np.where(new[:, None], of_crowd, prior)
             shares = log_shares(posterior, informed, has_prior, self.shares_held)
-            joint, model_state = normalise_joint(before + shares + likelihoods)
-            found = joint.sum(axis=0)
+            log_posterior = log_normalised(before + shares + likelihoods)
+            found = np.exp(log_posterior)
             moved = mean_of(np.abs(found - posterior)[ballots.answered])
             posterior, iteration = found, iteration + 1
-            steps.append(model_state)
-        skill, likelihoods = self._step(skill, joint, prior, ballots, opinions)
-        state = State(ballots.votes(), clarity.rows(model_state))
+            steps.append(log_posterior)
+        skill, likelihoods = self._step(skill, posterior, prior, ballots, opinions)
+        state = State(ballots.votes(), log_posterior)
         blind = self._blind(context, state, shares + likelihoods) if context.known.any() else None
         return Refitted(state, skill, iteration, converged=moved <= converged, blind=blind)
 
     def _step(
-        self, skill: Array, joint: Array, prior: Array, ballots: Ballots, opinions: GivenOpinions | None
+        self, skill: Array, posterior: Array, prior: Array, ballots: Ballots, opinions: GivenOpinions | None
     ) -> tuple[Array, Array]:
-        """One `sweep` in which the opinions of sources are answers, too."""
+        """One `sweep` in which the opinions of sources are answers, too; `skill` is that of the step before."""
         if opinions is None:
-            return self.sweep(skill, joint, prior, ballots)
-        clarity, classes = self.clarity_of(ballots.classes), ballots.classes
+            return self.sweep(posterior, prior, ballots)
         rows = expected(self.dirichlets(skill))
 
         def counted(part: GivenOpinions) -> Array:
             """What each opinion says about its source, (opinions, parameters)."""
             of_source = rows[part.source]
-            likelihood = opinion_likelihood(of_source, part.shares)
-            knowledge = clarity.knowledge(joint[:, part.item], likelihood, classes)
-            return self.packed(counts_of_opinions(of_source, part.shares, knowledge))
+            return self.packed(counts_of_opinions(of_source, part.shares, posterior[part.item]))
 
         taught = prior.copy()
         for part in opinions.parts(prior.shape[1]):
             part.added_to(taught, counted(part))
-        found, likelihoods = self.sweep(skill, joint, taught, ballots)
+        found, likelihoods = self.sweep(posterior, taught, ballots)
         for part in opinions.parts(prior.shape[1]):
             others = expected(self.dirichlets(without(found[part.source], counted(part))))
-            said = clarity.blurred(opinion_likelihood(others, part.shares), classes)
-            likelihoods[:, part.item] += np.log(np.maximum(said, MIN_PRIOR))
+            likelihoods[part.item] += np.log(np.maximum(opinion_likelihood(others, part.shares), MIN_PRIOR))
         return found, likelihoods
 
     def _newcomer_of_crowd(self, posterior: Array, ballots: Ballots, unknown: Mask, new: Mask) -> Array:
@@ -162,24 +155,19 @@ class LatentTruth(TrueClassModel, DirichletSkills):
 
         So an item of known truth teaches nothing about itself, although it teaches the skills of its workers.
         """
-        classes = state.votes.shape[1]
-        clarity = self.clarity_of(classes)
-        unknown = self.start(replace(context, gold=None), classes)
-        _, model_state = normalise_joint(clarity.joint(unknown.model_state, classes) + gained)
-        return State(state.votes, clarity.rows(model_state))
+        unknown = self.start(replace(context, gold=None), state.votes.shape[1])
+        return State(state.votes, log_normalised(unknown.model_state + gained))
 
     def heldout_log_likelihood(self, rest: Ballots, out: Ballots, context: ItemContext, prior: Array) -> Array:
         """The log-probability of each answer that is held `out`, given the `rest`; shape (held-out answers,).
 
-        With P(t, g) and E by the fit of the rest,
+        With P(t) and E by the fit of the rest,
 
-            P(answer l of j on i) = sum over t, g of P(t, g) E[P(l | t, g, j)].
+            P(answer l of j on i) = sum over t of P(t) E[P(l | t, j)].
         """
         fit = self._fit(rest, context, prior, _NEARLY_CONVERGED)
         probability = self.answer_probability(expected(self.dirichlets(fit.skill)), out.worker, out.label, out.classes)
-        clarity = self.clarity_of(out.classes)
-        joint = np.exp(clarity.joint(fit.state.model_state[out.item], out.classes))
-        return np.asarray(np.log((joint * clarity.blurred(probability, out.classes)).sum(axis=(0, 2))))
+        return np.asarray(np.log((np.exp(fit.state.model_state[out.item]) * probability).sum(axis=1)))
 
 
 def _extrapolated(steps: list[Array], weight: Array) -> Array:

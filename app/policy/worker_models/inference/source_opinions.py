@@ -36,10 +36,10 @@ def opinion_likelihood(rows: Array, shares: Array) -> Array:
     return np.asarray(found / found.sum(axis=1, keepdims=True))
 
 
-def counts_of_opinions(rows: Array, shares: Array, knowledge: Array) -> Array:
+def counts_of_opinions(rows: Array, shares: Array, posterior: Array) -> Array:
     """What each opinion adds to the Dirichlet rows of its source, shape (items, rows, answers).
 
-    `knowledge`, (items, classes), is the probability that the opinion came from knowledge of each class.
+    `posterior`, (items, classes), is the probability of each true class.
 
     >>> counts_of_opinions(np.array([[[0.8, 0.2]]]), np.array([[1.0, 0.0]]), np.array([[0.9, 0.1]])).round(3).tolist()
     [[[0.9, 0.1]]]
@@ -47,10 +47,10 @@ def counts_of_opinions(rows: Array, shares: Array, knowledge: Array) -> Array:
     if rows.shape[1] == 1:
         right, wrong = rows[:, 0, :1], rows[:, 0, 1:] / (shares.shape[1] - 1)
         meant_it = right * shares / (wrong + (right - wrong) * shares)
-        agreed = (knowledge * meant_it).sum(axis=1)
-        return np.stack([agreed, knowledge.sum(axis=1) - agreed], axis=1)[:, None]
+        agreed = (posterior * meant_it).sum(axis=1)
+        return np.stack([agreed, 1 - agreed], axis=1)[:, None]
     meant = rows * shares[:, None, :]
-    return np.asarray(meant * (knowledge / meant.sum(axis=2))[:, :, None])
+    return np.asarray(meant * (posterior / meant.sum(axis=2))[:, :, None])
 
 
 @dataclass(frozen=True)
