@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.optimize import minimize
 from scipy.special import logsumexp
-from trust import ASKED, NAMES, SETS, crowd_of, finished_job
+from trust import ASKED, NAMES, SETS, crowd_of, expected_of, finished_job
 
 from app.policy.quality.calibration import CalibrationPrior, calibrate, log_likelihood
 from app.simulation.recorded_crowd import UNKNOWN
@@ -30,6 +30,7 @@ class FinishedItems(NamedTuple):
     """The items of finished jobs of one set; every array is (items,)."""
 
     confidence: np.ndarray
+    dissent: np.ndarray
     right: np.ndarray
     resolved: np.ndarray
 
@@ -40,7 +41,9 @@ def finished_items(name: str, folder: Path, asked: float, most: int, seeds: int)
     for run in range(seeds):
         job = finished_job(crowd, asked, None, run)
         belief = job.engine.lookahead(job.rows.all(), job.context).now
-        found.append(FinishedItems(belief.certainty, belief.leader == crowd.truth, job.label != UNKNOWN))
+        found.append(
+            FinishedItems(belief.certainty, belief.dissent, belief.leader == crowd.truth, job.label != UNKNOWN)
+        )
     return FinishedItems(*(np.concatenate(each) for each in zip(*found, strict=True)))
 
 
@@ -64,8 +67,8 @@ def _prior(at: np.ndarray) -> CalibrationPrior:
 
 def likelihood_of(jobs: Mapping[float, FinishedItems]) -> np.ndarray:
     """How likely each map is by the items of one set, as if it had 50."""
-    confidence, right = (np.concatenate([each[place] for each in jobs.values()]) for place in (0, 1))
-    return log_likelihood(confidence, right) * min(1.0, COUNTS_AS / len(confidence))
+    confidence, dissent, right = (np.concatenate(each) for each in list(zip(*jobs.values(), strict=True))[:3])
+    return log_likelihood(confidence, dissent, right) * min(1.0, COUNTS_AS / len(confidence))
 
 
 def main() -> None:
@@ -91,9 +94,9 @@ def main() -> None:
     for name in names if chosen.leave_out else ():
         others = fit_prior({other: found for other, found in likelihoods.items() if other != name})
         left_out[name] = others._asdict()
-        expected = calibrate(np.empty(0), np.empty(0, dtype=bool), others)
-        for asked, (confidence, right, resolved) in jobs[name].items():
-            claimed = float(expected.of(np.array([confidence[resolved].mean()]))[0])
+        expected = calibrate(np.empty(0), np.empty(0), np.empty(0, dtype=bool), others)
+        for asked, (confidence, dissent, right, resolved) in jobs[name].items():
+            claimed = float(expected_of(expected, confidence[resolved], dissent[resolved])[0])
             gaps[asked].append(abs(claimed - right[resolved].mean()))
             said = f"right {right[resolved].mean():.3f}  claimed {claimed:.3f}"
             print(f"{name:12} asked {asked}  {said}  {_rounded(others)}")

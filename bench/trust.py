@@ -64,14 +64,20 @@ def run_once(crowd: RecordedAnswers, asked: float, gold: int, run: int, expected
     job = finished_job(crowd, asked, known, run)
     others = np.ones(len(crowd.items), dtype=bool) if known is None else known == UNKNOWN
     resolved = others & (job.label != UNKNOWN)
-    confidence = job.engine.lookahead(job.rows.all(), job.context).now.certainty[resolved]
+    belief = job.engine.lookahead(job.rows.all(), job.context).now
+    confidence, dissent = belief.certainty[resolved], belief.dissent[resolved]
     right = (job.label == crowd.truth)[resolved]
     if not len(right):
         return TrustFigures(np.nan, np.nan, 0.0, job.answers / len(crowd.items))
     calibration = job.engine.calibration
-    # As the service shows it: by the job's own calibration, or by the mean confidence and what is expected of crowds.
-    claimed = expected.of(np.array([confidence.mean()])) if calibration is None else calibration.of(confidence)
+    # As the service shows it: by the job's own calibration, or by means and what is expected of crowds.
+    claimed = expected_of(expected, confidence, dissent) if calibration is None else calibration.of(confidence, dissent)
     return TrustFigures(right.mean(), claimed.mean(), resolved.sum() / others.sum(), job.answers / len(crowd.items))
+
+
+def expected_of(expected: Calibration, confidence: np.ndarray, dissent: np.ndarray) -> np.ndarray:
+    """What is expected of labels with this mean confidence and dissent, as `Job.claimed` computes it."""
+    return expected.of(np.array([confidence.mean()]), np.expm1([np.log1p(dissent).mean()]))
 
 
 def main() -> None:
@@ -95,7 +101,7 @@ def main() -> None:
             crowd = crowd_of(chosen.sets / name, chosen.items)
             prior = CalibrationPrior(**priors[name]) if priors else PUBLIC_SETS
             fitting.calibrate = partial(calibrate, prior=prior)  # what this set shall be calibrated by
-            expected = calibrate(np.empty(0), np.empty(0, dtype=bool), prior)
+            expected = calibrate(np.empty(0), np.empty(0), np.empty(0, dtype=bool), prior)
             runs = [run_once(crowd, asked, chosen.gold, run, expected) for run in range(chosen.seeds)]
             found = TrustFigures(*np.nanmean(np.array(runs), axis=0))
             kept.append(found.right >= asked - TOLERATED)

@@ -39,6 +39,7 @@ settings.register_profile("suffice", max_examples=depth(25, 100))  # of properti
 settings.load_profile("suffice")
 
 
+@pytest.hookimpl(tryfirst=True)  # xdist reads the groups in its own hook
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Begin with the longest, so that no worker is left with one of them at the end."""
     items.sort(key=lambda item: FIRST.index(item.path.name) if item.path.name in FIRST else len(FIRST))

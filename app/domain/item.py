@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from enum import StrEnum
+from math import log1p
 from typing import Any, Protocol
 
 from app.policy.core.decision import Decision, Reason
@@ -62,17 +63,25 @@ class LabelCounts:
     labeled: int = 0
     label_changes: int = 0
     confidence_sum: float = 0.0
+    dissent_sum: float = 0.0
 
     def after(self, before: ItemDecision | None, now: ItemDecision) -> "LabelCounts":
         """Add the change of one item, which is new if there is nothing before it."""
         old = None if before is None else before.label
+        added, removed = _confidence_and_dissent(now), _confidence_and_dissent(before)
         return LabelCounts(
             self.labeled + (now.label is not None) - (old is not None),
             self.label_changes + (now.label != old),
-            self.confidence_sum
-            + (0.0 if now.label is None else now.confidence)
-            - (0.0 if before is None or old is None else before.confidence),
+            self.confidence_sum + added[0] - removed[0],
+            self.dissent_sum + added[1] - removed[1],
         )
+
+
+def _confidence_and_dissent(decision: ItemDecision | None) -> tuple[float, float]:
+    """The confidence of an item's label, and log(1 + answers against it); zeros where it has none."""
+    if decision is None or decision.label is None:
+        return 0.0, 0.0
+    return decision.confidence, log1p(sum(decision.votes) - decision.votes[decision.label])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -66,6 +66,7 @@ class Job:
     labeled: int = 0  # items with a label that answers made, so without gold that the requester gave
     label_changes: int = 0  # how often such a label came, changed or went
     confidence_sum: float = 0.0  # over these labels
+    dissent_sum: float = 0.0  # of log(1 + answers against the label)
     audits: int = 0
     audit: dict[str, Any] | None = None  # what the latest audit shows
     out_of_money: bool = False  # the money buys no further answer and none is out; not stored, see `with_end_of_money`
@@ -122,14 +123,16 @@ class Job:
     def claimed(self) -> float | None:
         """How often the labels that answers made are expected to be right; None without such labels.
 
-        By the calibration, which their confidence follows; without one, as in other crowds of the same confidence.
+        By the calibration, which their confidence follows; without one, as in other crowds of the same mean confidence
+        and dissent.
         """
         if not self.labeled:
             return None
         mean = min(max(self.confidence_sum / self.labeled, 0.0), 1.0)
         if self.calibration is not None or not isinstance(self.policy.worker_model, Auto):
             return mean
-        return float(OF_OTHER_CROWDS.of(np.array([mean]))[0])
+        dissent = np.expm1([max(self.dissent_sum / self.labeled, 0.0)])
+        return float(OF_OTHER_CROWDS.of(np.array([mean]), dissent)[0])
 
     @property
     def completeness(self) -> float:

@@ -199,7 +199,7 @@ class Engine:
 
     def confidence(self, belief: Belief) -> Array:
         """How likely the leading label is the right one, shape (items,): calibrated where truth is known."""
-        return belief.certainty if self.calibration is None else self.calibration.of(belief.certainty)
+        return belief.certainty if self.calibration is None else self.calibration.of(belief.certainty, belief.dissent)
 
     def ending(self, lookahead: Lookahead) -> Ending:
         """Which items are finished, by their answers or because their label was known."""

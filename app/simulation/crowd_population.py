@@ -5,7 +5,6 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy import special
-from scipy.stats import qmc
 
 from app.policy.core.belief import Array
 
@@ -49,6 +48,8 @@ class CrowdPopulation:
 
     def draw(self, crowds: int, rng: np.random.Generator) -> "CrowdDraws":
         """Draw crowds at random, evenly spread over each trait (McKay et al. 1979), so that few of them say enough."""
+        from scipy.stats import qmc  # noqa: PLC0415  takes half a second, at every start of the service
+
         mean, spread = np.array(self.mean), np.array(self.spread)
         even = qmc.LatinHypercube(len(mean), seed=rng).random(crowds)
         return CrowdDraws(*(mean + spread * special.ndtri(even)).T)

@@ -62,6 +62,7 @@ _LEDGER = (
     "labeled",
     "label_changes",
     "confidence_sum",
+    "dissent_sum",
 )
 _DONE = and_(job.c["items"] > 0, job.c["items"] == job.c.resolved + job.c.given_up)
 _SPENT: ColumnElement[bool] = literal_column(MONEY_IS_SPENT)

@@ -17,8 +17,8 @@ _JOBS_TO_REFIT = text("""
     SELECT job_id FROM operation WHERE state IN ('waiting', 'running') AND kind = 'refit'
     UNION SELECT job_id FROM job WHERE answers >= refit_at""")
 # A job gets a forecast once it has answers to learn from, and a new one when the answers have grown by half or items
-# were added; and, of the newest answers, when its items or its money end. A change of budget, requirement or items
-# deletes the forecast.
+# were added; and, of the newest answers, when its items or its money end, or when a refit afterwards closes or reopens
+# items. A change of budget, requirement or items deletes the forecast.
 _DUE_FORECASTS = f"""
     SELECT job_id FROM operation WHERE state IN ('waiting', 'running') AND kind = 'forecast'
     UNION SELECT job_id FROM job
@@ -30,7 +30,8 @@ _DUE_FORECASTS = f"""
         AND (coalesce((forecast ->> 'at_answers')::bigint, -1) <> answers OR (forecast ->> 'items')::bigint <> items)
     UNION SELECT job_id FROM job
     WHERE (coalesce((forecast ->> 'at_answers')::bigint, -1) <> answers OR (forecast ->> 'items')::bigint <> items
-            OR (forecast ->> 'to_finish') IS NULL)
+            OR (forecast ->> 'to_finish') IS NULL
+            OR (forecast ->> 'open_items')::bigint IS DISTINCT FROM items - resolved - given_up)
         AND {MONEY_IS_SPENT}"""
 _JOBS_TO_FORECAST = text(_DUE_FORECASTS)
 _NEEDS_FORECAST = text(f"SELECT EXISTS (SELECT FROM ({_DUE_FORECASTS}) AS due WHERE job_id = :job)")

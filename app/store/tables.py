@@ -79,6 +79,7 @@ job = Table(
     Column("labeled", BigInteger, nullable=False, server_default=ZERO),
     Column("label_changes", BigInteger, nullable=False, server_default=ZERO),
     Column("confidence_sum", Double, nullable=False, server_default=ZERO),  # over these labels
+    Column("dissent_sum", Double, nullable=False, server_default=ZERO),  # of log(1 + answers against the label)
     Column("audits", BigInteger, nullable=False, server_default=ZERO),
     Column("audit", JSONB(none_as_null=True)),  # what the latest audit shows
     Column("created_at", DateTime(timezone=True), nullable=False),

@@ -1,9 +1,10 @@
-"""Keep one number per class of an item: the default's items no longer have degrees of clarity.
+"""Keep one number per class of an item, because the default's items no longer have degrees of clarity, and the dissent.
 
-Until now its state held log P(class, degree) for five degrees, all of a class together, or log P(class) alone.
-Priorities and confidences of open items are those of the former model until the next refit judges them again.
+Until now the state of an item held log P(class, degree) for five degrees, all of a class together, or log P(class)
+alone. Calibrations are of the former confidence, so they are dropped, and a refit is due that learns them again.
 """
 
+import sqlalchemy as sa
 from alembic import op
 
 revision = "0017"
@@ -23,11 +24,24 @@ _SUM_DEGREES = """
     FROM job
     WHERE job.job_id = item.job_id AND job.policy -> 'worker_model' ->> 'kind' = 'auto'
         AND cardinality(model_state) = 5 * cardinality(votes)"""
+_DISSENT = """
+    UPDATE job SET dissent_sum = found.dissent
+    FROM (SELECT job_id, sum(ln(1 + (SELECT sum(vote) FROM unnest(votes) AS vote) - votes[label + 1])) AS dissent
+          FROM item WHERE state = 'resolved' AND (gold IS NULL OR promoted) GROUP BY job_id) AS found
+    WHERE job.job_id = found.job_id"""
+_REFIT = """
+    UPDATE job SET calibration = NULL, refit_at = least(refit_at, answers)
+    WHERE calibration IS NOT NULL OR (policy -> 'worker_model' ->> 'kind' = 'auto' AND items > resolved + given_up)"""
 
 
 def upgrade() -> None:
     op.execute(_SUM_DEGREES)
+    op.add_column("job", sa.Column("dissent_sum", sa.Double(), nullable=False, server_default=sa.text("0")))
+    op.execute(_DISSENT)
+    op.execute(_REFIT)
 
 
 def downgrade() -> None:
-    """Nothing: the former model read log P(class) alone, too."""
+    """The former model reads log P(class) alone, too."""
+    op.drop_column("job", "dissent_sum")
+    op.execute(_REFIT)

@@ -99,7 +99,7 @@ def test_it_ends_where_the_job_in_memory_ends(model):
     rate = rng.uniform(0.6, 0.95, 25)
     policy = policy_of(worker_model={"kind": model})
     real = []
-    for seed in range(depth(2, 5)):
+    for seed in range(depth(4, 8)):
         simulated_job = SimulatedJob(policy, Crowd(truths(120, 2, rng), skilled(rate, 2)), np.random.default_rng(seed))
         for _ in visits(simulated_job, rng):
             pass
@@ -122,7 +122,7 @@ def test_those_who_guess_are_turned_away_as_in_a_job():
     assert (simulation.excluded[:, :6].sum(axis=1) >= 3).all()
     assert not simulation.excluded[:, 6:].any()
     of_guessers = (simulation._who < 6) & (simulation._who >= 0)
-    assert of_guessers.sum() < 0.2 * (simulation._who >= 0).sum()  # they would give three of ten answers
+    assert of_guessers.sum() < 0.22 * (simulation._who >= 0).sum()  # they would give three of ten answers
 
 
 def test_who_is_shut_out_of_the_job_does_not_come_in_its_rehearsal():

@@ -42,7 +42,10 @@ async def test_up_down_and_up_again(empty_database: str):
 
 
 async def test_degrees_of_clarity_are_summed(empty_database: str):
-    """0017: a state of five degrees per class becomes the class's log-probability; others stay as they are."""
+    """0017: a state of five degrees per class becomes the class's log-probability; others stay as they are.
+
+    Answers against labels are counted, and what was learned from gold about the former confidence is learned again.
+    """
     joint = np.array([[0.5, 0.1, 0.1, 0.05, 0.05], [0.1, 0.05, 0.03, 0.01, 0.01]])
     known = np.array([[0.0, *[-1e9] * 4], [-1e9] * 5])
     kept = {1: np.log(joint).ravel(), 2: known.ravel(), 3: np.log([0.8, 0.2])}
@@ -50,8 +53,12 @@ async def test_degrees_of_clarity_are_summed(empty_database: str):
     engine, job = create_engine(empty_database, connections=1), uuid4()
     async with engine.begin() as connection:
         policy = '{"worker_model": {"kind": "auto"}}'
+        learned = "UPDATE job SET calibration = '{}', answers = 8, refit_at = 30"
         await connection.execute(text(JOB.format(columns="", values="")), {"job": job})
         await connection.execute(text("UPDATE job SET policy = CAST(:policy AS jsonb)"), {"policy": policy})
+        await connection.execute(text(learned))
+        resolved = ITEM.format(cost="1", votes="{2,3}", max_open_assignments="0", state="resolved", label="1")
+        await connection.execute(text(resolved.replace("1, 'a'", "4, 'a4'")), {"job": job})
         for number, state in kept.items():
             item = ITEM.format(cost="1", votes="{1,0}", max_open_assignments="3", state="open", label="NULL")
             item = item.replace("1, 'a'", f"{number}, 'a{number}'")
@@ -64,10 +71,12 @@ async def test_degrees_of_clarity_are_summed(empty_database: str):
     async with engine.connect() as connection:
         rows = await connection.execute(text("SELECT item_id, model_state FROM item"))
         found = {row.item_id: row.model_state for row in rows}
+        kept_of_job = (await connection.execute(text("SELECT dissent_sum, calibration, refit_at FROM job"))).one()
     await engine.dispose()
     assert np.exp(found[1]) == pytest.approx(joint.sum(axis=1))
     assert np.exp(found[2]) == pytest.approx([1, 0])
     assert found[3] == kept[3].tolist()
+    assert tuple(kept_of_job) == (pytest.approx(np.log(3)), None, 8)
 
 
 async def test_the_database_is_at_the_head(database: AsyncEngine):

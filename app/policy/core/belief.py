@@ -168,6 +168,11 @@ class Belief:
         """The single most likely class, shape (items,); -1 where several are equally likely."""
         return sole_leader(self.probability if self.probability is not None else self.alpha)
 
+    @cached_property
+    def dissent(self) -> Array:
+        """Answers for other classes than the leader, shape (items,)."""
+        return np.asarray(self.total - self.votes[np.arange(len(self.votes)), self.leader])
+
     def leads_alone(self, c: int) -> Mask:
         """Where class c is the single most likely class, shape (items,).
 

@@ -1,4 +1,4 @@
-"""Learn from items of known truth how often labels of a given confidence are right."""
+"""Learn from items of known truth how often labels of a given confidence and dissent are right."""
 
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
@@ -8,13 +8,14 @@ from scipy import special
 
 from app.policy.core.arrays import Array, Mask
 
-_CENTRE = 3.0  # logit of a confidence of .953, about where jobs stop: there the two parameters are nearly independent
+_DISSENT = 2.5  # logits of confidence that a unit of log(1 + dissent) is worth; from 2 to 4 it makes little difference
+_CENTRE = 1.5  # discounted logit, about where jobs stop: there the two parameters are nearly independent
 _FAVOURABLE = 0.75  # the probability that the true accuracy is below the favourable one; items are given up by it
 _LOW, _HIGH = 0.025, 0.975  # of the interval that people see
 MIN_CHECKED = 10  # items of known truth: fewer say next to nothing beyond the prior, which is of other crowds
 _SURE = 1e-9  # no confidence is closer to 0 or 1
 
-_KNOTS: Array = np.arange(-5.0, 16.01, 0.5)  # logits of the confidences at which a map is kept
+_KNOTS: Array = np.arange(-10.0, 16.01, 0.5)  # discounted logits at which a map is kept
 _LEVELS, _LOG_SLOPES = (
     each.ravel() for each in np.meshgrid(np.linspace(-1.5, 6.0, 61), np.linspace(-3.0, 1.2, 43))
 )  # (pairs,)
@@ -40,9 +41,10 @@ class CalibrationPrior(NamedTuple):
 
 @dataclass(frozen=True)
 class Calibration:
-    """A monotone map from a model's confidence to accuracy, as learned from `checked` items of known truth.
+    """A map from a model's confidence and the dissent to accuracy, as learned from `checked` items of known truth.
 
-    Between knots, which are logits of confidence, it is a straight line.
+    It is a function of the discounted logit alone, and a straight line between knots: more confidence never means less
+    accuracy, and more dissent never more.
     """
 
     accuracy: tuple[float, ...]  # expected, at each knot
@@ -52,9 +54,9 @@ class Calibration:
     checked: int
     right: int
 
-    def of(self, confidence: Array) -> Array:
-        """The expected accuracy of labels of this confidence, of the same shape."""
-        return np.asarray(np.interp(_logit(confidence), _KNOTS, self.accuracy))
+    def of(self, confidence: Array, dissent: Array) -> Array:
+        """The expected accuracy of labels of this confidence against so many dissenting answers, of the same shape."""
+        return np.asarray(np.interp(discounted(confidence, dissent), _KNOTS, self.accuracy))
 
     def interval(self, accuracy: float) -> tuple[float, float]:
         """The 95 % interval of the accuracy of labels whose expected accuracy is this."""
@@ -62,17 +64,15 @@ class Calibration:
         low, high = (float(np.interp(at, _KNOTS, each)) for each in (self.low, self.high))
         return low, high
 
-    def confidence_for(self, accuracy: float, *, favourable: bool = False) -> float:
-        """The lowest confidence whose labels are right this often; 1 if no confidence is enough.
+    def needed_for(self, accuracy: float, *, favourable: bool = False) -> float:
+        """The lowest discounted logit whose labels are right this often; infinite if none is enough.
 
-        >>> calibration = calibrate(np.full(50, 0.99), np.arange(50) >= 10)
-        >>> round(calibration.confidence_for(0.8), 2), calibration.confidence_for(0.99999)
-        (0.98, 1.0)
+        >>> calibration = calibrate(np.full(50, 0.99), np.zeros(50), np.arange(50) >= 10)
+        >>> round(calibration.needed_for(0.8), 1), calibration.needed_for(0.99999)
+        (4.1, inf)
         """
         at_knots: Array = np.array(self.favourable if favourable else self.accuracy)
-        if at_knots[-1] < accuracy:
-            return 1.0
-        return float(special.expit(np.interp(accuracy, at_knots, _KNOTS)))
+        return float(np.interp(accuracy, at_knots, _KNOTS)) if at_knots[-1] >= accuracy else np.inf
 
     def as_json(self) -> dict[str, Any]:
         """The calibration as it is stored."""
@@ -85,25 +85,40 @@ class Calibration:
         return cls(checked=stored["checked"], right=stored["right"], **maps)
 
 
-# Fitted to the jobs of 15 public sets by `bench/calibration_prior.py`, each set counting as 50 items.
-PUBLIC_SETS = CalibrationPrior(level=2.05, level_spread=0.85, log_slope=-0.7, log_slope_spread=0.45)
+# Fitted to the jobs of 14 public sets by `bench/calibration_prior.py`, each set counting as 50 items.
+PUBLIC_SETS = CalibrationPrior(level=1.67, level_spread=0.46, log_slope=-1.21, log_slope_spread=0.3)
 
 
-def calibrate(confidence: Array, right: Mask, prior: CalibrationPrior = PUBLIC_SETS) -> Calibration:
-    """The map that these items of known truth teach: right[i] says whether the label with confidence[i] is the truth.
+def discounted(confidence: Array, dissent: Array) -> Array:
+    """The logit of the confidence less 2.5 log(1 + dissent), where dissent counts the answers against the label.
 
-        logit accuracy = s + b (logit confidence - 3),    s ~ N(2.05, .85),    log b ~ N(-.7, .45).
+    Of two items of equal confidence, the one on which workers disagree is more often wrong: models take items for
+    equally hard, and an item that is asked until its label is likely enough gets there by chance, too.
+    """
+    return np.asarray(special.logit(np.clip(confidence, _SURE, 1 - _SURE)) - _DISSENT * np.log1p(dissent))
 
-    This is beta calibration with one slope (Kull, Silva Filho and Flach, AISTATS 2017) and a prior over crowds, so that
-    a few dozen items help and none hurt: without any, the map is the average of the crowds on which the prior was
-    fitted. The posterior of s and b is computed on a grid, and the map is its mean, which is monotone as each of its
-    parts is. Confidences must come from fits that did not know the item's truth.
 
-    >>> before, after = (calibrate(np.full(items, 0.98), np.full(items, True)) for items in (0, 50))
-    >>> [round(float(each.of(np.array([0.98]))[0]), 2) for each in (before, after)]
+def confidence_at(needed: float, dissent: Array) -> Array:
+    """The confidence whose discounted logit is `needed`, at this dissent."""
+    return np.asarray(special.expit(needed + _DISSENT * np.log1p(dissent)))
+
+
+def calibrate(confidence: Array, dissent: Array, right: Mask, prior: CalibrationPrior = PUBLIC_SETS) -> Calibration:
+    """The map that these items of known truth teach: right[i] says whether label i, of confidence[i], is the truth.
+
+        logit accuracy = s + b (logit confidence - 2.5 log(1 + dissent) - 1.5),
+
+    with normal priors for s and log b. This is beta calibration with one slope (Kull, Silva Filho and Flach, AISTATS
+    2017), a discount for dissent, and a prior over crowds, so that a few dozen items help and none hurt: without any,
+    the map is the average of the crowds on which the prior was fitted. The posterior of s and b is computed on a grid,
+    and the map is its mean, which is monotone as each of its parts is. Confidences must come from fits that did not
+    know the item's truth.
+
+    >>> before, after = (calibrate(np.full(n, 0.98), np.zeros(n), np.full(n, True)) for n in (0, 50))
+    >>> [round(float(each.of(np.array([0.98]), np.zeros(1))[0]), 2) for each in (before, after)]
     [0.9, 0.97]
     """
-    weight = special.softmax(prior.log_density() + log_likelihood(confidence, right))
+    weight = special.softmax(prior.log_density() + log_likelihood(confidence, dissent, right))
     maps = special.expit(_LEVELS[:, None] + _SLOPES[:, None] * (_KNOTS - _CENTRE))  # (pairs, knots)
     expected = weight @ maps
     low, favourable, high = (np.array(each) for each in zip(*(_quantiles(at, weight) for at in maps.T), strict=True))
@@ -117,14 +132,10 @@ def calibrate(confidence: Array, right: Mask, prior: CalibrationPrior = PUBLIC_S
     )
 
 
-def log_likelihood(confidence: Array, right: Mask) -> Array:
+def log_likelihood(confidence: Array, dissent: Array, right: Mask) -> Array:
     """The log-probability of these items by each map of the grid, shape (pairs,)."""
-    at = _LEVELS[:, None] + _SLOPES[:, None] * (_logit(confidence) - _CENTRE)  # (pairs, items)
+    at = _LEVELS[:, None] + _SLOPES[:, None] * (discounted(confidence, dissent) - _CENTRE)  # (pairs, items)
     return np.asarray(special.log_expit(np.where(right, at, -at)).sum(axis=1))
-
-
-def _logit(confidence: Array) -> Array:
-    return np.asarray(special.logit(np.clip(confidence, _SURE, 1 - _SURE)))
 
 
 def _quantiles(values: Array, weight: Array) -> Array:
@@ -134,4 +145,5 @@ def _quantiles(values: Array, weight: Array) -> Array:
     return np.asarray(values[order[np.minimum(places, len(order) - 1)]])
 
 
-OF_OTHER_CROWDS = calibrate(np.empty(0), np.empty(0, dtype=bool))  # what is expected of a crowd without known truth
+# What is expected of a crowd without known truth.
+OF_OTHER_CROWDS = calibrate(np.empty(0), np.empty(0), np.empty(0, dtype=bool))

@@ -85,7 +85,7 @@ def _calibration(model: WorkerModel, ballots: Ballots, context: ItemContext, fit
         return None
     blind = State(fit.blind.votes[checked], fit.blind.model_state[checked])
     belief = model.read(blind, replace(context.rows(checked), gold=None))
-    return calibrate(belief.certainty, belief.leader == context.gold[checked])
+    return calibrate(belief.certainty, belief.dissent, belief.leader == context.gold[checked])
 
 
 def _among(every: State, some: State, which: Mask) -> State:

@@ -13,7 +13,7 @@ from app.policy.core.dirichlet import chance_of_the_strongest
 from app.policy.core.equal_rows import first_equal_rows
 from app.policy.core.lookahead import Lookahead
 from app.policy.core.policy import Uses
-from app.policy.quality.calibration import Calibration
+from app.policy.quality.calibration import Calibration, confidence_at
 from app.policy.requirements.base import Requirement, fewest_votes
 from app.policy.worker_models.base import PosteriorAfter
 
@@ -44,17 +44,17 @@ class Posterior(Requirement):
     uses: ClassVar[Uses] = Uses.NOTHING
 
     def satisfied(self, belief: Belief) -> Mask:
-        return np.asarray(1 - belief.certainty <= self._doubt)
+        return np.asarray(1 - belief.certainty <= self._doubt(belief.dissent))
 
     def shortfalls(self, lookahead: Lookahead) -> Array:
         """Computed by formula for two classes and counted votes: 1 - P(theta >= 1/2) = I_{1/2}(own, other)."""
         alpha = lookahead.now.alpha
         if (after := lookahead.posterior_after_votes) is not None:
-            return lookahead.per_class(lambda c: self._fewest_in_one_step(after, c, alpha.shape))
+            return lookahead.per_class(lambda c: self._fewest_in_one_step(after, c, lookahead.state.votes))
         if not lookahead.only_counts:
             return super().shortfalls(lookahead)
         if alpha.shape[1] == _BINARY:
-            return np.maximum(np.ceil(votes_that_outweigh(strongest_other(alpha), self._doubt) - alpha), 0.0)
+            return np.maximum(np.ceil(votes_that_outweigh(strongest_other(alpha), self._accepted) - alpha), 0.0)
         pooled = lookahead.distinct()
         if pooled is None:
             return self._search_each(alpha)
@@ -62,7 +62,7 @@ class Posterior(Requirement):
         return np.asarray(self._search_each(representatives.now.alpha)[stands_for])
 
     def calibrated(self, calibration: Calibration, *, favourable: bool = False) -> Requirement:
-        needed = calibration.confidence_for(self.min_probability, favourable=favourable)
+        needed = calibration.needed_for(self.min_probability, favourable=favourable)
         return CalibratedPosterior(min_probability=self.min_probability, calibration=calibration, needed=needed)
 
     def reason(self, belief: Belief, item: int) -> Reason:
@@ -72,17 +72,20 @@ class Posterior(Requirement):
             f"the job asks for {self.min_probability:g}.",
         )
 
-    def _fewest_in_one_step(self, posterior_after: PosteriorAfter, c: int, shape: tuple[int, ...]) -> Array:
+    def _fewest_in_one_step(self, posterior_after: PosteriorAfter, c: int, given: Array) -> Array:
         """The fewest votes for class c, where the model computes any number of votes in one step; shape (items,)."""
-        items, classes = shape
+        items, classes = given.shape
         at_once = _MANY_AT_ONCE if items * classes <= _FEW else 2
-        return fewest_votes(
-            lambda votes: np.asarray(1 - posterior_after(c, votes)[..., c] <= self._doubt), items, at_once
-        )
+        doubt = self._doubt(given.sum(axis=1) - given[:, c])
+        return fewest_votes(lambda votes: np.asarray(1 - posterior_after(c, votes)[..., c] <= doubt), items, at_once)
 
     @property
-    def _doubt(self) -> float:
+    def _accepted(self) -> float:
         return (1 - self.min_probability) * (1 + _ROUNDING)
+
+    def _doubt(self, dissent: Array) -> Array | float:  # noqa: ARG002  the model's word is taken
+        """How likely a label with so many answers against it may be wrong by the model; shape (items,) or a number."""
+        return self._accepted
 
     def _search_each(self, alpha: Array) -> Array:
         """Search once for all classes with equal parameters on these items: a handful among a thousand labels."""
@@ -100,33 +103,33 @@ class Posterior(Requirement):
         return fewest_votes(met, len(alpha))
 
     def _likely_enough(self, alpha: Array) -> Mask:
-        return np.asarray(1 - chance_of_the_strongest(alpha) <= self._doubt)
+        return np.asarray(1 - chance_of_the_strongest(alpha) <= self._accepted)
 
 
 class CalibratedPosterior(Posterior):
     """`posterior` in a job whose items of known truth show how often labels of a given confidence are right.
 
-        accuracy(max_c P(label c is the true one | answers)) >= min_probability.
+        accuracy(max_c P(label c is the true one | answers), dissent) >= min_probability.
 
-    The map is monotone, so this is the same rule with another bound on the model's probability, `needed`.
+    The map is monotone, so this is the same rule with another bound on the model's probability, which rises with the
+    dissent. Calibrated jobs have models that compute any number of further votes in one step.
     """
 
     model_config = ConfigDict(arbitrary_types_allowed=True)
 
     calibration: Calibration
-    needed: float
+    needed: float  # discounted logit
 
     def reason(self, belief: Belief, item: int) -> Reason:
-        accuracy = float(self.calibration.of(belief.certainty[item : item + 1])[0])
+        accuracy = float(self.calibration.of(belief.certainty[item : item + 1], belief.dissent[item : item + 1])[0])
         return Reason(
             "posterior" if self.satisfied(belief)[item] else "posterior-not-reached",
             f"The most likely label is right with probability {_rounded(accuracy, self.min_probability)}, "
             f"by {self.calibration.checked:,} items of known truth; the job asks for {self.min_probability:g}.",
         )
 
-    @property
-    def _doubt(self) -> float:
-        return (1 - self.needed) * (1 + _ROUNDING)
+    def _doubt(self, dissent: Array) -> Array:
+        return np.asarray((1 - confidence_at(self.needed, dissent)) * (1 + _ROUNDING))
 
 
 def _rounded(probability: float, required: float) -> str:

@@ -46,7 +46,7 @@ class Confusion(LatentTruth):
         return dirichlets.reshape(len(dirichlets), dirichlets.shape[1] ** 2)
 
     def chances(self, belief: Belief, skill: Array) -> Array:
-        return np.einsum("ij,ijk->ik", belief.posterior, expected(self.dirichlets(skill)))
+        return np.asarray(np.einsum("ij,ijk->ik", belief.posterior, expected(self.dirichlets(skill))))
 
     def answer_probability(self, rows: Array, worker: Index, label: Index, classes: int) -> Array:  # noqa: ARG002  one row each
         return np.asarray(rows[worker, :, label])

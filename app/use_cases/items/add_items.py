@@ -296,6 +296,7 @@ def _with_items(job: Job, new: _NewItems, fresh: StagedTotals) -> Job:
         labeled=job.labeled + new.labels.labeled,
         label_changes=job.label_changes + new.labels.label_changes,
         confidence_sum=job.confidence_sum + new.labels.confidence_sum,
+        dissent_sum=job.dissent_sum + new.labels.dissent_sum,
         inverse_costs=job.inverse_costs + fresh.inverse_costs,
         gold_items=job.gold_items + fresh.gold,
         least_cost=fresh.least_cost if not job.items or fresh.least_cost < job.least_cost else job.least_cost,

@@ -166,6 +166,7 @@ def _summary(made: MadeForecast, made_at: datetime) -> Outcome:
         "at_answers": made.job.answers,
         "level": INTERVAL_PROBABILITY,
         "items": forecast.items,
+        "open_items": made.job.open,
         "runs": forecast.runs,
         "sample": forecast.simulated_items,
         "cut_off": forecast.truncated,

@@ -156,14 +156,18 @@ class JobBatcher:
         self, job_id: UUID, before: Job, after: Job, *, alone: bool
     ) -> asyncio.Task[None] | None:
         """Start the work that a batch has made due; returns a refit or recount if the sender should wait for it."""
-        if has_ended(before, after):
-            self._runner.begin(job_id, "forecast")  # it does nothing if no forecast is due
-        if not refit_is_due(after) and after.blocks == before.blocks:
-            return None
-        if alone and after.answers <= SMALL_JOB:
-            return self._runner.begin(job_id)
-        self._runner.begin_if_rested(job_id)
-        return None
+        refit = None
+        if refit_is_due(after) or after.blocks != before.blocks:
+            if alone and after.answers <= SMALL_JOB:
+                refit = self._runner.begin(job_id)
+            else:
+                self._runner.begin_if_rested(job_id)
+        if has_ended(before, after):  # the runner does nothing if no forecast is due
+            if refit is None:
+                self._runner.begin(job_id, "forecast")
+            else:  # a forecast is about the items as the refit leaves them
+                refit.add_done_callback(lambda _: self._runner.begin(job_id, "forecast"))
+        return refit
 
 
 def has_ended(before: Job, after: Job) -> bool:

@@ -105,7 +105,7 @@ class Ledger:
         # Plain numbers while votes are counted, because copying the job for each vote is too slow.
         self.spent, self.reserved, self.given = job.spent, job.reserved, job.answers
         self.resolved, self.given_up, self.progress = job.resolved, job.given_up, job.progress
-        self.labels = LabelCounts(job.labeled, job.label_changes, job.confidence_sum)
+        self.labels = LabelCounts(job.labeled, job.label_changes, job.confidence_sum, job.dissent_sum)
         self.item_ids = {row.key: row.item_id for row in self.items.values()}
         self.answers_on: dict[int, list[Answer]] = {}
         for answer in self.answers.values():  # each once, also where it was loaded twice
@@ -133,6 +133,7 @@ class Ledger:
             labeled=self.labels.labeled,
             label_changes=self.labels.label_changes,
             confidence_sum=self.labels.confidence_sum,
+            dissent_sum=self.labels.dissent_sum,
             gold_items=self.job.gold_items + len(self.promoted) - len(self.demoted),
         )
 

@@ -126,7 +126,7 @@ async def write_changes(
 
 
 def _with_counters(job: Job, changes: Sequence[DecisionChange]) -> Job:
-    labels = LabelCounts(job.labeled, job.label_changes, job.confidence_sum)
+    labels = LabelCounts(job.labeled, job.label_changes, job.confidence_sum, job.dissent_sum)
     for change in changes:
         labels = labels.after(change.before, change.after)
     return replace(
@@ -137,6 +137,7 @@ def _with_counters(job: Job, changes: Sequence[DecisionChange]) -> Job:
         labeled=labels.labeled,
         label_changes=labels.label_changes,
         confidence_sum=labels.confidence_sum,
+        dissent_sum=labels.dissent_sum,
         progress=job.progress + fsum(change.after.progress - change.before.progress for change in changes),
     )
 

@@ -36,7 +36,7 @@ from schemathesis.specs.openapi.checks import (
 from app.main import create_app
 from app.settings import Settings
 
-EXAMPLES = int(os.environ.get("SUFFICE_EXAMPLES", "12"))  # by chance, for each operation, beside those of the document
+EXAMPLES = int(os.environ.get("SUFFICE_EXAMPLES", "8"))  # by chance, for each operation, beside those of the document
 CHECKS = [
     not_a_server_error,
     status_code_conformance,

@@ -14,7 +14,7 @@ from tests.waiting import finished
 
 COUNTERS = (
     *("items", "resolved", "given_up", "progress", "inverse_costs", "least_cost", "gold_items", "labeled"),
-    *("confidence_sum", "spent", "reserved", "answers"),
+    *("confidence_sum", "dissent_sum", "spent", "reserved", "answers"),
 )
 
 

@@ -13,58 +13,64 @@ from app.policy.core.belief import ItemContext
 from app.policy.core.decision import Decision
 from app.policy.engine import Engine
 from app.policy.job_policy import JobPolicy
-from app.policy.quality.calibration import Calibration, calibrate
+from app.policy.quality.calibration import PUBLIC_SETS, Calibration, calibrate, confidence_at, discounted
 from app.policy.quality.fitting import FittedCrowd, fit
 from app.policy.worker_models import Auto, Confusion, WorkerModel
 from app.simulation.crowds import Crowd, skilled
 from app.simulation.simulated_job import SimulatedJob, visits
 
-NOTHING = calibrate(np.empty(0), np.empty(0, dtype=bool))
+NOTHING = calibrate(np.empty(0), np.empty(0), np.empty(0, dtype=bool))
 EVERY = np.linspace(0.01, 0.9999, 200)
+AGREED = np.zeros(200)
 
-checks = st.lists(st.tuples(st.floats(0.3, 0.9999), st.booleans()), max_size=40)
+checks = st.lists(st.tuples(st.floats(0.3, 0.9999), st.integers(0, 9), st.booleans()), max_size=40)
 
 
-def calibrated(pairs: list[tuple[float, bool]]) -> Calibration:
-    return calibrate(np.array([each for each, _ in pairs]), np.array([right for _, right in pairs], dtype=bool))
+def calibrated(checked: list[tuple[float, int, bool]]) -> Calibration:
+    confidence, dissent, right = zip(*checked, strict=True) if checked else ((), (), ())
+    return calibrate(np.array(confidence), np.array(dissent), np.array(right, dtype=bool))
 
 
 @given(checks)
-def test_more_confidence_is_never_less_accuracy(pairs):
+def test_more_confidence_is_never_less_accuracy_and_more_dissent_never_more(pairs):
     found = calibrated(pairs)
-    assert (np.diff(found.of(EVERY)) >= 0).all()
+    for dissent in (0, 1, 7):
+        assert (np.diff(found.of(EVERY, AGREED + dissent)) >= 0).all()
+        assert (found.of(EVERY, AGREED + dissent + 1) <= found.of(EVERY, AGREED + dissent)).all()
     assert (np.array(found.favourable) >= np.array(found.accuracy) - 1e-12).all()
 
 
-@given(checks, st.floats(0.3, 0.9999))
-def test_a_right_label_never_lowers_the_map_and_a_wrong_one_never_raises_it(pairs, confidence):
+@given(checks, st.floats(0.3, 0.9999), st.integers(0, 9))
+def test_a_right_label_never_lowers_the_map_and_a_wrong_one_never_raises_it(pairs, confidence, dissent):
     before, right, wrong = (
-        calibrated(each) for each in (pairs, [*pairs, (confidence, True)], [*pairs, (confidence, False)])
+        calibrated(each)
+        for each in (pairs, [*pairs, (confidence, dissent, True)], [*pairs, (confidence, dissent, False)])
     )
-    at = np.array([confidence])
-    assert right.of(at) >= before.of(at) - 1e-9
-    assert wrong.of(at) <= before.of(at) + 1e-9
+    at = np.array([confidence]), np.array([dissent])
+    assert right.of(*at) >= before.of(*at) - 1e-9
+    assert wrong.of(*at) <= before.of(*at) + 1e-9
 
 
-@given(checks, st.floats(0.6, 0.99))
-def test_the_confidence_that_an_accuracy_needs_has_that_accuracy(pairs, accuracy):
+@given(checks, st.floats(0.6, 0.99), st.integers(0, 9))
+def test_the_confidence_that_an_accuracy_needs_has_that_accuracy(pairs, accuracy, dissent):
     found = calibrated(pairs)
-    needed = found.confidence_for(accuracy)
-    if needed < 1:
-        assert found.of(np.array([needed]))[0] == pytest.approx(accuracy, abs=1e-6)
-    else:
+    needed, against = found.needed_for(accuracy), np.array([dissent])
+    if np.isinf(needed):
         assert found.accuracy[-1] < accuracy
-    assert found.confidence_for(accuracy, favourable=True) <= needed
+    elif (confidence := confidence_at(needed, against))[0] < 1 - 1e-9:  # beyond, floats are too coarse
+        assert found.of(confidence, against)[0] == pytest.approx(accuracy, abs=1e-5)
+    assert found.needed_for(accuracy, favourable=True) <= needed
 
 
 @pytest.mark.parametrize(("level", "slope"), [(1.0, 0.5), (2.0, 0.8), (3.0, 1.0)])
 def test_many_items_teach_the_true_map(level, slope):
     rng = np.random.default_rng(5)
     confidence = special.expit(rng.uniform(0, 6, 4000))
-    true = special.expit(level + slope * (special.logit(confidence) - 3))
-    found = calibrate(confidence, rng.random(4000) < true)
-    assert np.abs(found.of(confidence) - true).max() < 0.04
-    assert np.abs(found.of(confidence) - true).mean() < 0.015
+    dissent = rng.integers(0, 3, 4000)
+    true = special.expit(level + slope * (discounted(confidence, dissent) - 1.5))
+    found = calibrate(confidence, dissent, rng.random(4000) < true)
+    assert np.abs(found.of(confidence, dissent) - true).max() < 0.04
+    assert np.abs(found.of(confidence, dissent) - true).mean() < 0.015
 
 
 def test_a_few_dozen_items_are_nearer_to_the_truth_than_none_on_average():
@@ -72,17 +78,18 @@ def test_a_few_dozen_items_are_nearer_to_the_truth_than_none_on_average():
     rng = np.random.default_rng(6)
     before, after = [], []
     for _ in range(300):
-        level, slope = rng.normal(2.05, 0.85), np.exp(rng.normal(-0.7, 0.45))
-        confidence = special.expit(rng.normal(3, 1.2, 30))
-        true = special.expit(level + slope * (special.logit(confidence) - 3))
-        found = calibrate(confidence, rng.random(30) < true)
+        level = rng.normal(PUBLIC_SETS.level, PUBLIC_SETS.level_spread)
+        slope = np.exp(rng.normal(PUBLIC_SETS.log_slope, PUBLIC_SETS.log_slope_spread))
+        confidence, dissent = special.expit(rng.normal(3, 1.2, 30)), rng.integers(0, 3, 30)
+        true = special.expit(level + slope * (discounted(confidence, dissent) - 1.5))
+        found = calibrate(confidence, dissent, rng.random(30) < true)
         for errors, known in ((before, NOTHING), (after, found)):
-            errors.append(np.abs(known.of(confidence) - true).mean())
+            errors.append(np.abs(known.of(confidence, dissent) - true).mean())
     assert np.mean(after) < 0.6 * np.mean(before)
 
 
 def test_a_calibration_is_stored_and_read_without_loss():
-    found = calibrated([(0.9, True), (0.97, False), (0.99, True)])
+    found = calibrated([(0.9, 0, True), (0.97, 2, False), (0.99, 1, True)])
     assert Calibration.from_json(found.as_json()) == found
 
 
@@ -149,7 +156,7 @@ def test_a_good_crowd_is_believed():
 
 
 def test_results_carry_the_calibrated_confidence():
-    calibration = calibrated([(0.99, n >= 10) for n in range(50)])
+    calibration = calibrated([(0.99, 0, n >= 10) for n in range(50)])
     policy = JobPolicy(labels=("a", "b"))
     plain, known = Engine(policy), Engine(policy, calibration=calibration)
     context = ItemContext.plain(1)
@@ -157,5 +164,25 @@ def test_results_carry_the_calibrated_confidence():
     for _ in range(4):
         state, _ = plain.learn(state, context, plain.newcomer()[None], np.array([0]))
     believed, measured = (engine.judge(state, context).confidence for engine in (plain, known))
-    assert measured == pytest.approx(calibration.of(believed))
+    assert measured == pytest.approx(calibration.of(believed, np.zeros(1)))
     assert measured < believed
+
+
+def test_dissent_raises_what_a_label_needs():
+    """With gold, the answers that an item still needs are those that meet the raised bound, and none fewer do."""
+    calibration = calibrated([(0.99, 0, n >= 2) for n in range(50)])
+    engine, context = Engine(JobPolicy(labels=("a", "b", "c")), calibration=calibration), ItemContext.plain(1)
+    needed = []
+    for answers in ((0,), (1, 0), (1, 2, 0)):
+        state = engine.initial(context)
+        for label in answers:
+            state, _ = engine.learn(state, context, engine.newcomer()[None], np.array([label]))
+        lookahead = engine.lookahead(state, context)
+        short = int(engine.requirement.shortfalls(lookahead)[0, 0])
+        for _ in range(short - 1):
+            lookahead = lookahead.after_all(0)
+        assert not engine.requirement.satisfied(lookahead.now)[0]
+        assert engine.requirement.satisfied(lookahead.after_all(0).now)[0]
+        needed.append(calibration.needed_for(0.95) + 2.5 * np.log(len(answers)))
+        assert special.logit(lookahead.after_all(0).now.certainty[0]) >= needed[-1] - 1e-6
+    assert needed == sorted(set(needed))
