@@ -18,7 +18,7 @@ import numpy as np
 from app.policy.core.belief import IntArray
 from app.policy.job_policy import JobPolicy
 from app.policy.quality import fitting
-from app.policy.quality.calibration import PUBLIC_SETS, Calibration, CalibrationPrior, calibrate
+from app.policy.quality.calibration import OTHER_CROWDS, Calibration, CalibrationPrior, calibrate
 from app.simulation.memory_job import MemoryJob
 from app.simulation.recorded_crowd import UNKNOWN, RecordedAnswers, read_crowd
 from app.simulation.sequential_replay import ask_until_done, drawn_gold, recorded_job
@@ -99,8 +99,8 @@ def main() -> None:
                 print(f"the public set {name} is not at {chosen.sets}: nothing to measure")
                 continue
             crowd = crowd_of(chosen.sets / name, chosen.items)
-            prior = CalibrationPrior(**priors[name]) if priors else PUBLIC_SETS
-            fitting.calibrate = partial(calibrate, prior=prior)  # what this set shall be calibrated by
+            prior = CalibrationPrior(**priors[name]) if priors else OTHER_CROWDS
+            fitting.calibrate = partial(calibrate, prior=prior.widened())  # what this set shall be calibrated by
             expected = calibrate(np.empty(0), np.empty(0), np.empty(0, dtype=bool), prior)
             runs = [run_once(crowd, asked, chosen.gold, run, expected) for run in range(chosen.seeds)]
             found = TrustFigures(*np.nanmean(np.array(runs), axis=0))

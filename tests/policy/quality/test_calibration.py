@@ -13,7 +13,7 @@ from app.policy.core.belief import ItemContext
 from app.policy.core.decision import Decision
 from app.policy.engine import Engine
 from app.policy.job_policy import JobPolicy
-from app.policy.quality.calibration import PUBLIC_SETS, Calibration, calibrate, confidence_at, discounted
+from app.policy.quality.calibration import WITH_GOLD, Calibration, calibrate, confidence_at, discounted
 from app.policy.quality.fitting import FittedCrowd, fit
 from app.policy.worker_models import Auto, Confusion, WorkerModel
 from app.simulation.crowds import Crowd, skilled
@@ -78,8 +78,8 @@ def test_a_few_dozen_items_are_nearer_to_the_truth_than_none_on_average():
     rng = np.random.default_rng(6)
     before, after = [], []
     for _ in range(300):
-        level = rng.normal(PUBLIC_SETS.level, PUBLIC_SETS.level_spread)
-        slope = np.exp(rng.normal(PUBLIC_SETS.log_slope, PUBLIC_SETS.log_slope_spread))
+        level = rng.normal(WITH_GOLD.level, WITH_GOLD.level_spread)
+        slope = np.exp(rng.normal(WITH_GOLD.log_slope, WITH_GOLD.log_slope_spread))
         confidence, dissent = special.expit(rng.normal(3, 1.2, 30)), rng.integers(0, 3, 30)
         true = special.expit(level + slope * (discounted(confidence, dissent) - 1.5))
         found = calibrate(confidence, dissent, rng.random(30) < true)
