@@ -1,4 +1,4 @@
-"""The population of crowds from which rehearsals draw: how crowds of public sets differ from each other."""
+"""The population of crowds that forecasts draw from: how crowds of public sets differ from each other."""
 
 from dataclasses import dataclass
 from typing import NamedTuple

@@ -1,4 +1,4 @@
-"""What a default job would do with the wish of a plan, on the wire: the same figures in every plan."""
+"""What a default job would reach, as the plans show it: the same figures in every plan."""
 
 from decimal import Decimal
 from typing import Annotated, Literal
@@ -11,9 +11,9 @@ from app.api.plans.plan_schemas import PlanKind, PlanOut, PromiseOut
 from app.policy.core.text import Label
 from app.policy.job_policy import all_different
 from app.simulation.job_forecast import INTERVAL_PROBABILITY, Forecast
-from app.use_cases.plans.rehearse_default import DefaultWish
+from app.use_cases.plans.forecast_default_job import DefaultJobRequest
 
-_SETTLED = ("requirement", "worker_model", "aggregation", "min_labels", "max_labels", "max_votes_per_label")
+_OFFERED = ("requirement", "worker_model", "aggregation", "min_labels", "max_labels", "max_votes_per_label")
 
 JobKind = Literal["default", "counted-votes"]
 
@@ -30,7 +30,7 @@ OfferedJob = Annotated[
     JobKind,
     Field(
         description="Which kind of job is offered: `default`, or `counted-votes` (`anonymous` and `majority`), "
-        "of which the other figures of this plan speak"
+        "which the other figures of this plan are of"
     ),
 ]
 TWO_LABELS = ("yes", "no")
@@ -38,7 +38,7 @@ ONE = Decimal(1)
 
 
 class DefaultJobOut(BaseModel):
-    """How a default job with this wish would end. The plan `forecast` gives the same figures."""
+    """How a default job would end for the same request. The plan `forecast` gives the same figures."""
 
     requirement: Annotated[dict[str, str | float], Field(description="The requirement of the job")]
     items: Annotated[int, Field(description="Items of the job")]
@@ -52,14 +52,14 @@ class DefaultJobOut(BaseModel):
         RangeOut | None,
         Field(description="The share of resolved items whose label is right; null if possibly none is resolved"),
     ]
-    message: Annotated[str, Field(description="Which kind of job these figures speak for, and which the others")]
+    message: Annotated[str, Field(description="Which kind of job these figures are of, and which the others")]
 
 
-def default_job_out(wish: DefaultWish, found: Forecast, *, crowd_known: bool) -> DefaultJobOut:
+def default_job_out(request: DefaultJobRequest, found: Forecast, *, crowd_known: bool) -> DefaultJobOut:
     told = job_outcome_out(found.end)
     crowd = "the crowd of your prior" if crowd_known else "a crowd such as those of public data sets"
     return DefaultJobOut(
-        requirement=wish.policy.requirement.model_dump(mode="json"),
+        requirement=request.policy.requirement.model_dump(mode="json"),
         items=found.items,
         interval_probability=INTERVAL_PROBABILITY,
         answers=told.answers,
@@ -71,12 +71,12 @@ def default_job_out(wish: DefaultWish, found: Forecast, *, crowd_known: bool) ->
     )
 
 
-def default_offer(kind: PlanKind, wish: DefaultWish, found: Forecast) -> PlanOut:
-    """Offer a default job, with what its rehearsal promises."""
+def default_offer(kind: PlanKind, request: DefaultJobRequest, found: Forecast) -> PlanOut:
+    """Offer a default job, with what its forecast promises."""
     end = found.end
     return PlanOut(
         kind=kind,
-        **{name: getattr(wish.policy, name) for name in _SETTLED},
+        **{name: getattr(request.policy, name) for name in _OFFERED},
         promise=PromiseOut(
             cost_per_item=money(end.cost.expected / found.items),
             answers_per_item=end.labels.expected / found.items,

@@ -4,7 +4,7 @@ from decimal import Decimal
 
 import pytest
 
-WISH = {"labels": ["cat", "dog"], "items": 500, "answer_cost": "0.03"}
+REQUEST = {"labels": ["cat", "dog"], "items": 500, "answer_cost": "0.03"}
 ASKED = {
     "requirement": {"accuracy": 0.95},
     "accuracy-cost": {"min_accuracy": 0.95},
@@ -15,7 +15,7 @@ ASKED = {
 @pytest.fixture
 def plan(client):
     async def post(kind, **more):
-        response = await client.post(f"/v1/plans/{kind}", json=WISH | ASKED[kind] | more)
+        response = await client.post(f"/v1/plans/{kind}", json=REQUEST | ASKED[kind] | more)
         assert response.status_code == 200, response.text
         return response.json()
 

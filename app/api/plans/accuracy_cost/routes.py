@@ -31,9 +31,9 @@ from app.policy.planning.accuracy_cost import (
 from app.policy.planning.value_functions import Linear
 from app.use_cases.plans.choose_strategy import StrategyChoice, choose_strategy
 from app.use_cases.plans.find_prior import find_prior
+from app.use_cases.plans.forecast_default_job import DefaultJobRequest, forecast_default_job
 from app.use_cases.plans.plan_threads import in_plan_thread
 from app.use_cases.plans.profit_strategy import AnswerStakes, profit_strategy
-from app.use_cases.plans.rehearse_default import DefaultWish, rehearse_default
 
 router = APIRouter()
 
@@ -51,14 +51,14 @@ async def plan_accuracy_cost(services: ServicesOf, body: AccuracyCostIn, form: F
     """
     found = await find_prior(services.database, body.prior.source())
     curve = await in_plan_thread(accuracy_cost, found.prior, body.max_workers)
-    wish = body.wish()
-    choice, out_of_reach = _chosen_or_why_not(body, curve, wish)
+    request = body.default_job_request()
+    choice, out_of_reach = _chosen_or_why_not(body, curve, request)
     default_job, offer = None, choice and _offer(body, curve, choice)
-    if wish is not None:
+    if request is not None:
         crowd = found if "prior" in body.model_fields_set else None
-        rehearsed = await rehearse_default(wish, crowd)
-        default_job = default_job_out(wish, rehearsed, crowd_known=crowd is not None)
-        offer = default_offer("accuracy-cost", wish, rehearsed)
+        forecast = await forecast_default_job(request, crowd)
+        default_job = default_job_out(request, forecast, crowd_known=crowd is not None)
+        offer = default_offer("accuracy-cost", request, forecast)
         offer = offer if body.budget is None else offer.model_copy(update={"budget": body.budget})
     odd = np.arange(1, body.max_workers + 1, 2)
     majorities = majority_of(found.prior, odd)
@@ -84,13 +84,13 @@ async def plan_accuracy_cost(services: ServicesOf, body: AccuracyCostIn, form: F
 
 
 def _chosen_or_why_not(
-    body: AccuracyCostIn, curve: AccuracyCostCurve, wish: DefaultWish | None
+    body: AccuracyCostIn, curve: AccuracyCostCurve, request: DefaultJobRequest | None
 ) -> tuple[StrategyChoice | None, str | None]:
-    """The strategy, or why counted votes cannot do it. Without a default job to speak of that is an error."""
+    """The strategy, or why counted votes cannot do it. Without the forecast of a default job that is an error."""
     try:
         return choose_strategy(body.strategy_request(), curve), None
     except InvalidInput as error:
-        if wish is None:
+        if request is None:
             raise
         return None, "; ".join(f"{each.pointer[2:]}: {each.message}" for each in error.errors)
 

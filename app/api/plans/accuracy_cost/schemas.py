@@ -12,7 +12,7 @@ from app.api.plans.plan_schemas import Offer
 from app.api.plans.prior_schemas import PriorIn, PriorOut
 from app.policy.planning.value_functions import AnyValue
 from app.use_cases.plans.choose_strategy import NamedPoint, StrategyRequest
-from app.use_cases.plans.rehearse_default import DefaultWish
+from app.use_cases.plans.forecast_default_job import DefaultJobRequest
 
 MOST_WORKERS = 100
 
@@ -66,13 +66,13 @@ class AccuracyCostIn(RequestBody):
             raise PydanticCustomError("at_alone", message)
         return self
 
-    def wish(self) -> DefaultWish | None:
+    def default_job_request(self) -> DefaultJobRequest | None:
         """What a default job is asked for; None unless an accuracy is."""
         at = None if self.at is None else self.at.accuracy
         accuracy = self.min_accuracy if at is None else at
         if accuracy is None or self.job != "default":
             return None
-        return DefaultWish(self.labels, accuracy, self.items, float(self.cost))
+        return DefaultJobRequest(self.labels, accuracy, self.items, float(self.cost))
 
     def strategy_request(self) -> StrategyRequest:
         """Convert the request for the use case."""
@@ -166,6 +166,9 @@ class AccuracyCostOut(BaseModel):
     out_of_reach: Annotated[str | None, Field(description="Why counted votes cannot do it; null if they can")]
     default_job: Annotated[
         DefaultJobOut | None,
-        Field(description="A default job with this wish; null with `job` = `counted-votes`, or without an accuracy"),
+        Field(
+            description="How a default job would end for the same request; null with `job` = `counted-votes`, or "
+            "without an accuracy"
+        ),
     ]
     offer: Offer

@@ -24,8 +24,8 @@ from app.policy.planning.cost_sensitive import Prior
 from app.policy.planning.requirement_search import RequirementChoice, choices
 from app.policy.planning.stopping import label_curve
 from app.use_cases.plans.find_prior import FoundPrior, find_prior
+from app.use_cases.plans.forecast_default_job import forecast_default_job
 from app.use_cases.plans.plan_threads import in_plan_thread
-from app.use_cases.plans.rehearse_default import rehearse_default
 
 router = APIRouter()
 
@@ -45,9 +45,10 @@ async def plan_requirement(services: ServicesOf, given: RequirementPlanIn, form:
     found = await in_plan_thread(choices, given.accuracy, given.min_resolved, given.limits(), prior, float(given.cost))
     if given.job == "default":
         crowd = known if "prior" in given.model_fields_set else None
-        rehearsed = await rehearse_default(given.wish(), crowd)
-        default_job = default_job_out(given.wish(), rehearsed, crowd_known=crowd is not None)
-        offer: PlanOut | None = default_offer("requirement", given.wish(), rehearsed)
+        request = given.default_job_request()
+        forecast = await forecast_default_job(request, crowd)
+        default_job = default_job_out(request, forecast, crowd_known=crowd is not None)
+        offer: PlanOut | None = default_offer("requirement", request, forecast)
     else:
         if not found[0].reaches:
             raise _out_of_reach(given, found)

@@ -10,7 +10,7 @@ from app.api.plans.default_job_schemas import ONE, TWO_LABELS, AnswerCost, Defau
 from app.api.plans.plan_schemas import Offer
 from app.api.plans.prior_schemas import PriorIn, PriorOut
 from app.policy.planning.stopping import Limits
-from app.use_cases.plans.rehearse_default import DefaultWish
+from app.use_cases.plans.forecast_default_job import DefaultJobRequest
 
 
 class RequirementPlanIn(RequestBody):
@@ -50,9 +50,9 @@ class RequirementPlanIn(RequestBody):
             )
         return self
 
-    def wish(self) -> DefaultWish:
+    def default_job_request(self) -> DefaultJobRequest:
         """What a default job is asked for."""
-        return DefaultWish(self.labels, self.accuracy, self.items, float(self.cost), self.limits())
+        return DefaultJobRequest(self.labels, self.accuracy, self.items, float(self.cost), self.limits())
 
     def limits(self) -> Limits:
         return Limits(self.min_labels, self.max_labels, self.max_votes_per_label)
@@ -100,6 +100,7 @@ class RequirementPlanOut(BaseModel):
     reason: Annotated[ReasonOut, Field(description="How the kinds compare")]
     kinds: Annotated[list[RequirementKindOut], Field(description="The cheapest first")]
     default_job: Annotated[
-        DefaultJobOut | None, Field(description="A default job with this wish; null with `job` = `counted-votes`")
+        DefaultJobOut | None,
+        Field(description="How a default job would end for the same request; null with `job` = `counted-votes`"),
     ]
     offer: Offer

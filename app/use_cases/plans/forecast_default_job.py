@@ -1,4 +1,4 @@
-"""Rehearse a default job for a plan, so that all plans say the same about one wish."""
+"""Forecast a default job for a plan, so that all plans say the same about the same request."""
 
 from dataclasses import dataclass, field
 
@@ -12,12 +12,12 @@ from app.simulation.job_forecast import Forecast, ForecastCrowd
 from app.use_cases.plans.find_prior import FoundPrior
 from app.use_cases.plans.forecast_plan import PlannedJob, forecast_planned_job
 
-ITEMS = 200  # of a rehearsal, where the plan does not say how many there are
+ITEMS = 200  # simulated where the plan does not say how many there are
 _LEAST, _MOST = 0.500001, 0.999999  # probabilities that a job accepts; below a half no label is likeliest
 
 
 @dataclass(frozen=True)
-class DefaultWish:
+class DefaultJobRequest:
     """What a default job is asked for: this accuracy, for items whose answers cost this much."""
 
     labels: tuple[str, ...]
@@ -38,11 +38,11 @@ class DefaultWish:
         )
 
 
-async def rehearse_default(wish: DefaultWish, known: FoundPrior | None) -> Forecast:
+async def forecast_default_job(request: DefaultJobRequest, known: FoundPrior | None) -> Forecast:
     """Forecast a default job, with the crowd of the given prior, or with crowds as different as public ones are.
 
-    The forecast plan gives the same figures for the same wish.
+    The forecast plan gives the same figures for the same request.
     """
-    costs = np.full(wish.items or ITEMS, wish.answer_cost)
+    costs = np.full(request.items or ITEMS, request.answer_cost)
     prior = ALL_CROWDS if known is None else known.prior
-    return await forecast_planned_job(PlannedJob(wish.policy, costs, None), prior, ForecastCrowd())
+    return await forecast_planned_job(PlannedJob(request.policy, costs, None), prior, ForecastCrowd())
