@@ -68,7 +68,7 @@ class GittinsIndex(Allocation):
     budget: Annotated[int, Field(ge=2)]  # labels in all
     furthest: int = 150  # votes of an item that the table looks ahead
 
-    def value(self, lookahead: Lookahead, circumstances: JobContext) -> Array:  # noqa: ARG002  accuracy is the goal
+    def value(self, lookahead: Lookahead, job: JobContext) -> Array:  # noqa: ARG002  accuracy is the goal
         table = _gain_index(self.budget, self.furthest)
         votes = np.minimum(lookahead.now.votes.astype(np.int64), self.furthest - 1)
         inside = votes.sum(axis=1) < self.furthest

@@ -20,7 +20,7 @@ class UniformAllocation(Allocation):
     kind: Literal["anything"] = "anything"
     uses: ClassVar[Uses] = Uses.NOTHING
 
-    def value(self, lookahead: Lookahead, circumstances: JobContext) -> Array:  # noqa: ARG002  no requirement matters
+    def value(self, lookahead: Lookahead, job: JobContext) -> Array:  # noqa: ARG002  no requirement matters
         return np.zeros(len(lookahead.state.votes))
 
 

@@ -28,15 +28,3 @@ class Verdict:
     decision: Decision
     reason: Reason
     label: int | None = None
-
-    @classmethod
-    def go_on(cls, reason: Reason) -> "Verdict":
-        return cls(Decision.CONTINUE, reason)
-
-    @classmethod
-    def stop(cls, label: int, reason: Reason) -> "Verdict":
-        return cls(Decision.STOP, reason, label)
-
-    @classmethod
-    def give_up(cls, reason: Reason) -> "Verdict":
-        return cls(Decision.GIVE_UP, reason)
