@@ -67,7 +67,7 @@ class ItemIn(RequestBody):
     ] = None
     features: Annotated[
         Annotated[list[Annotated[float, Field(allow_inf_nan=False)]], FirstErrorOnly()] | None,
-        Field(max_length=10_000, description="Numbers that describe the item"),
+        Field(max_length=10_000, description="Numbers that describe the item; kept, but no policy uses them yet"),
     ] = None
 
 
@@ -85,7 +85,7 @@ class ItemChanges(RequestBody):
     ] = None
     features: Annotated[
         Annotated[list[Annotated[float, Field(allow_inf_nan=False)]], FirstErrorOnly()] | None,
-        Field(max_length=10_000, description="Numbers that describe the item"),
+        Field(max_length=10_000, description="Numbers that describe the item; kept, but no policy uses them yet"),
     ] = None
 
     @model_validator(mode="after")
@@ -103,7 +103,7 @@ class ItemsAdded(BaseModel):
     added: Annotated[int, Field(description="Items that are new")]
     unchanged: Annotated[int, Field(description="Items that the job had before, with the same content")]
     warnings: Annotated[
-        list[ReasonOut], Field(description="What is probably not meant, such as a budget below one answer per item")
+        list[ReasonOut], Field(description="What may be a mistake, such as a budget below one answer per item")
     ]
 
 

@@ -206,7 +206,7 @@ class JobOut(JobPolicy, JobNames):  # this order puts id and name first in the r
     items: Annotated[ItemCounts, Field(description="How many items are in which state")]
     completeness: Annotated[Share, Field(description="Mean expected completeness of the items")]
     warnings: Annotated[
-        list[ReasonOut], Field(description="What is probably not meant, such as a budget below one answer per item")
+        list[ReasonOut], Field(description="What may be a mistake, such as a budget below one answer per item")
     ]
     trust: Annotated[TrustOut, Field(description="How far the labels can be trusted")]
     plan: Annotated[JobPlanOut | None, Field(description="The job's plan, and whether its promise is kept")]

@@ -330,8 +330,11 @@ def _assigned(assignments: Sequence[HeldAssignment], fresh: Mapping[int, HeldAss
     """Build the response with assignments: first those that were already held, then the new ones of this batch."""
     new = [fresh[held.assignment.assignment_id] for held in assignments if held.assignment.assignment_id in fresh]
     old = [held for held in assignments if held.assignment.assignment_id not in fresh]
-    parts = [f"{len(some)} {word}" for some, word in ((old, "already held"), (new, "newly assigned")) if some]
-    return NextWork("continue", Reason("assigned", ", ".join(parts)), [*old, *new])
+    word = "assignment" if len(assignments) == 1 else "assignments"
+    message = f"{len(new)} new {word}." if new else f"{len(old)} {word} already held."
+    if old and new:
+        message = f"{len(assignments)} assignments: {len(old)} already held, {len(new)} new."
+    return NextWork("continue", Reason("assigned", message), [*old, *new])
 
 
 def _renumbered(held: HeldAssignment, numbers: Mapping[tuple[int, str | None], int]) -> HeldAssignment:

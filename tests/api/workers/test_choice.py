@@ -88,7 +88,7 @@ async def test_asking_again_returns_what_they_hold_together(new_job):
     first = await ask(job, workers=["a", "b"], count=3)
     assert [one["worker"] for one in first["assignments"]].count("a") in {1, 2}
     assert await ask(job, workers=["a", "b"], count=3) == first | {
-        "reason": {"code": "assigned", "message": "3 already held"}
+        "reason": {"code": "assigned", "message": "3 assignments already held."}
     }
     more = await ask(job, workers=["a", "b"], count=4)
     assert more["assignments"][:3] == first["assignments"]
