@@ -84,7 +84,7 @@ TOUR = (
         "/v1/plans/accuracy-cost",
         {
             "prior": BETA,
-            "cost": "0.05",
+            "answer_cost": "0.05",
             "max_workers": 15,
             "value": {"kind": "linear", "value": 1, "loss": 5},
             "max_cost": "0.5",
@@ -97,7 +97,7 @@ TOUR = (
         {
             "value": "1",
             "loss": "5",
-            "cost": "0.05",
+            "answer_cost": "0.05",
             "prior": BETA,
             "expert": {"price": "1", "accuracy": 0.98},
             "model": {"accuracy": 0.7, "price": "0.01"},
@@ -113,7 +113,7 @@ TOUR = (
         "plan_requirement",
         "POST",
         "/v1/plans/requirement",
-        {"accuracy": 0.9, "prior": BETA, "items": 100, "cost": "0.05"},
+        {"accuracy": 0.9, "prior": BETA, "items": 100, "answer_cost": "0.05"},
     ),
     Stop(
         "plan_split",

@@ -7,6 +7,7 @@ from pydantic import BaseModel, Field
 
 from app.api.http.common_schemas import AmountIn, AmountOut, CostIn, Number, ReasonOut, RequestBody, Share
 from app.api.plans.accuracy_cost.schemas import MOST_WORKERS
+from app.api.plans.default_job_schemas import ONE, AnswerCost
 from app.api.plans.plan_schemas import Offer
 from app.api.plans.prior_schemas import PriorIn, PriorOut
 
@@ -32,7 +33,7 @@ class FitnessIn(RequestBody):
 
     value: Annotated[AmountIn, Field(description="What an answer is worth, right or wrong")]
     loss: Annotated[AmountIn, Field(description="What a wrong answer costs")]
-    cost: Annotated[CostIn, Field(description="What one answer of the crowd costs")] = Decimal(1)
+    cost: AnswerCost = ONE
     prior: Annotated[PriorIn, Field(description="How often workers are right; Beta(6, 2) if left out")] = PriorIn()
     max_workers: Annotated[int, Field(ge=1, le=MOST_WORKERS, description="The most answers to one item")] = 40
     expert: Annotated[ExpertIn | None, Field(description="An expert who could answer instead, or at the end")] = None
