@@ -5,7 +5,9 @@ Run `python docs/generate.py` after a change of a policy or a command; a test co
 
 # ruff: noqa: INP001  a script, not a package
 
+from inspect import cleandoc
 from pathlib import Path
+from textwrap import dedent
 from typing import Any
 
 import click
@@ -24,6 +26,8 @@ COMMANDS = (
     "`suffice` is in `.venv/bin` after `make serve`. `suffice COMMAND --help` shows the same text. Shell completion "
     'for bash: `eval "$(_SUFFICE_COMPLETE=bash_source suffice)"`; `zsh_source` and `fish_source` work the same way.'
 )
+
+UNWRAPPED = "\b"  # click's mark
 
 FAMILIES = {
     "requirement": "When is an item's answer good enough, and how many more answers could make it so?",
@@ -121,7 +125,7 @@ def command_line() -> str:
         command = suffice.get_command(context, name)
         if command is None:
             continue
-        parts += [f"## suffice {name}", _paragraphs(command.help or "")]
+        parts += [f"## suffice {name}", _paragraphs(cleandoc(command.help or ""))]
         options = [each for each in command.params if isinstance(each, click.Option)]
         if options:
             rows = ["| option | values | default | meaning |", "|---|---|---|---|"]
@@ -130,7 +134,15 @@ def command_line() -> str:
 
 
 def _paragraphs(text: str) -> str:
-    return "\n\n".join(" ".join(part.split()) for part in text.split("\n\n") if part.strip())
+    return "\n\n".join(_paragraph(part) for part in text.split("\n\n") if part.strip())
+
+
+def _paragraph(text: str) -> str:
+    """A paragraph that click must not wrap is a heading and its commands."""
+    if not text.startswith(UNWRAPPED):
+        return " ".join(text.split())
+    heading, *commands = text.removeprefix(UNWRAPPED).strip("\n").splitlines()
+    return f"{heading.strip()}\n\n```text\n{dedent(chr(10).join(commands))}\n```"
 
 
 def _option(option: click.Option, context: click.Context) -> str:
