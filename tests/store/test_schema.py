@@ -1,6 +1,7 @@
 """The schema guards the truth by itself, and migrations lead to it and back."""
 
 import asyncio
+import json
 from uuid import uuid4
 
 import numpy as np
@@ -77,6 +78,37 @@ async def test_degrees_of_clarity_are_summed(empty_database: str):
     assert np.exp(found[2]) == pytest.approx([1, 0])
     assert found[3] == kept[3].tolist()
     assert tuple(kept_of_job) == (pytest.approx(np.log(3)), None, 8)
+
+
+async def test_stored_forecasts_have_the_words_of_the_api(empty_database: str):
+    """0018, and back: facts of forecasts are renamed in jobs and operations; other outcomes stay as they are."""
+    former, renamed = '{"level": 0.9, "sample": 4}', {"interval_probability": 0.9, "simulated_items": 4}
+    await in_thread(command.upgrade, alembic_config(empty_database), "0017")
+    engine, job = create_engine(empty_database, connections=1), uuid4()
+    async with engine.begin() as connection:
+        await connection.execute(text(JOB.format(columns="", values="")), {"job": job})
+        await connection.execute(text("UPDATE job SET forecast = CAST(:found AS jsonb)"), {"found": former})
+        for number, kind in enumerate(("forecast", "replay")):
+            operation = (
+                "INSERT INTO operation (job_id, operation_id, kind, state, outcome, created_at) "
+                "VALUES (:job, :number, :kind, 'done', CAST(:found AS jsonb), now())"
+            )
+            given = {"job": job, "number": number, "kind": kind, "found": former}
+            await connection.execute(text(operation), given)
+    await engine.dispose()
+
+    async def stored() -> list[dict]:
+        engine = create_engine(empty_database, connections=1)
+        async with engine.connect() as connection:
+            query = "SELECT forecast FROM job UNION ALL (SELECT outcome FROM operation ORDER BY operation_id)"
+            found = [row.forecast for row in await connection.execute(text(query))]
+        await engine.dispose()
+        return found
+
+    await in_thread(migrate, empty_database)
+    assert await stored() == [renamed, renamed, json.loads(former)]
+    await in_thread(command.downgrade, alembic_config(empty_database), "0017")
+    assert await stored() == [json.loads(former)] * 3
 
 
 async def test_the_database_is_at_the_head(database: AsyncEngine):

@@ -97,11 +97,11 @@ def forecast_outcome(found: Mapping[str, Any]) -> dict[str, Any]:
 
 def _facts(found: Mapping[str, Any]) -> dict[str, Any]:
     return {
-        "interval_probability": found["level"],
+        "interval_probability": found["interval_probability"],
         "items": found["items"],
         "runs": found["runs"],
-        "simulated_items": found["sample"],
-        "truncated": found.get("cut_off", False),
+        "simulated_items": found["simulated_items"],
+        "truncated": found.get("truncated", False),
     }
 
 

@@ -164,12 +164,12 @@ def _summary(made: MadeForecast, made_at: datetime) -> Outcome:
     return {
         "made_at": made_at.isoformat(),
         "at_answers": made.job.answers,
-        "level": INTERVAL_PROBABILITY,
+        "interval_probability": INTERVAL_PROBABILITY,
         "items": forecast.items,
         "open_items": made.job.open,
         "runs": forecast.runs,
-        "sample": forecast.simulated_items,
-        "cut_off": forecast.truncated,
+        "simulated_items": forecast.simulated_items,
+        "truncated": forecast.truncated,
         "to_finish": None if forecast.to_finish is None else asdict(forecast.to_finish),
         **asdict(forecast.end),
     }
