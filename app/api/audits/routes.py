@@ -28,7 +28,7 @@ from app.api.http.service_route import ServiceRoute
 from app.api.http.services import JobId, Services, ServicesOf
 from app.domain.audit_sample import Audit, AuditItem
 from app.domain.job import Job
-from app.domain.kept_reply import Reply
+from app.domain.stored_response import StoredResponse
 from app.errors import (
     AnswerConflict,
     AuditFinished,
@@ -45,7 +45,7 @@ from app.errors import (
 from app.policy.quality.audit import METHOD, MeasuredAccuracy
 from app.use_cases.audits import manage_audits
 from app.use_cases.audits.manage_audits import Truth
-from app.use_cases.kept_replies import reply_once
+from app.use_cases.respond_once import respond_once
 
 router = APIRouter(prefix="/v1/jobs/{job}", tags=["audits"], route_class=ServiceRoute)
 
@@ -77,11 +77,11 @@ async def begin_audit(
     async with services.job_locks.of(job_id):
         lift_time_limit(request)
         async with services.database.begin() as connection:
-            reply = await reply_once(connection, keyed, lambda: _begun(connection, services, job_id, body))
-    return response_of(reply)
+            response = await respond_once(connection, keyed, lambda: _begun(connection, services, job_id, body))
+    return response_of(response)
 
 
-async def _begun(connection: AsyncConnection, services: Services, job_id: JobId, body: AuditIn) -> Reply:
+async def _begun(connection: AsyncConnection, services: Services, job_id: JobId, body: AuditIn) -> StoredResponse:
     job, audit = await manage_audits.begin_audit(
         connection,
         job_id,
@@ -91,7 +91,7 @@ async def _begun(connection: AsyncConnection, services: Services, job_id: JobId,
         clock=services.clock,
     )
     location = f"/v1/jobs/{job_id}/audits/{audit.audit_id}"
-    return Reply(status=201, headers={"Location": location}, body=_audit_out(job, audit).model_dump_json())
+    return StoredResponse(status=201, headers={"Location": location}, body=_audit_out(job, audit).model_dump_json())
 
 
 @router.get("/audits", summary="List audits", responses=documented(JobUnknown, InvalidInput))

@@ -10,7 +10,7 @@ from pydantic import AfterValidator, WithJsonSchema
 from pydantic_core import PydanticCustomError
 from starlette.requests import Request
 
-from app.domain.kept_reply import KeyedRequest, Reply
+from app.domain.stored_response import KeyedRequest, StoredResponse
 
 _LONGEST = 255
 
@@ -65,6 +65,6 @@ async def keyed_request(request: Request, key: str | None, job_id: UUID, now: da
     return digest.keyed(job_id, key, now)
 
 
-def response_of(reply: Reply) -> Response:
-    replayed = {"Idempotency-Replayed": "true"} if reply.replayed else {}
-    return Response(reply.body, reply.status, {**reply.headers, **replayed}, "application/json")
+def response_of(response: StoredResponse) -> Response:
+    replayed = {"Idempotency-Replayed": "true"} if response.replayed else {}
+    return Response(response.body, response.status, {**response.headers, **replayed}, "application/json")

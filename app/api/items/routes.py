@@ -17,7 +17,7 @@ from app.api.items.schemas import ItemAnswerOut, ItemChanges, ItemHistory, ItemO
 from app.api.items.uploads import reader_for, spooled
 from app.domain.item import DECISION_OF, Item, ItemState
 from app.domain.job import Job
-from app.domain.kept_reply import Reply
+from app.domain.stored_response import StoredResponse
 from app.errors import (
     IdempotencyConflict,
     InvalidInput,
@@ -102,13 +102,15 @@ async def add_items(services: ServicesOf, job_id: JobId, request: Request, key: 
     ):
         lift_time_limit(request)
         keyed = None if key is None else spool.digest.keyed(job_id, key, services.clock())
-        return response_of(await item_import.add_items(services.database, job_id, spool.drafts(reader), _reply, keyed))
+        return response_of(
+            await item_import.add_items(services.database, job_id, spool.drafts(reader), _response, keyed)
+        )
 
 
-def _reply(done: item_import.Added) -> Reply:
+def _response(done: item_import.Added) -> StoredResponse:
     warnings = [ReasonOut(**warning.as_json()) for warning in done.warnings]
     body = ItemsAdded(added=done.added, unchanged=done.unchanged, warnings=warnings)
-    return Reply(status=HTTPStatus.CREATED, headers={}, body=body.model_dump_json())
+    return StoredResponse(status=HTTPStatus.CREATED, headers={}, body=body.model_dump_json())
 
 
 @router.get("", summary="List items", responses=documented(JobUnknown, InvalidInput, LabelUnknown))

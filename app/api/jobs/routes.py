@@ -19,7 +19,7 @@ from app.api.jobs.schemas import CostToFinishOut, ItemCounts, JobChanges, JobIn,
 from app.api.plans.forecast_schemas import job_forecast_out
 from app.api.plans.plan_schemas import job_plan_out
 from app.domain.job import Job, JobState
-from app.domain.kept_reply import NO_JOB, Reply
+from app.domain.stored_response import NO_JOB, StoredResponse
 from app.errors import BudgetBelowCommitted, IdempotencyConflict, InvalidInput, JobUnknown
 from app.policy.core.text import Key
 from app.policy.job_policy import JobPolicy
@@ -29,7 +29,7 @@ from app.use_cases.jobs import manage_jobs
 from app.use_cases.jobs.budget_warnings import budget_warnings
 from app.use_cases.jobs.job_state import cost_to_finish, state_message
 from app.use_cases.jobs.manage_jobs import read_job
-from app.use_cases.kept_replies import reply_once
+from app.use_cases.respond_once import respond_once
 
 router = APIRouter(prefix="/v1/jobs", tags=["jobs"], route_class=ServiceRoute)
 
@@ -55,11 +55,11 @@ async def create_job(services: ServicesOf, body: JobIn, request: Request, key: I
     now = services.clock()
     keyed = await keyed_request(request, key, NO_JOB, now)
     async with services.database.begin() as connection:
-        reply = await reply_once(connection, keyed, lambda: _created(connection, body, now))
-    return response_of(reply)
+        response = await respond_once(connection, keyed, lambda: _created(connection, body, now))
+    return response_of(response)
 
 
-async def _created(connection: AsyncConnection, body: JobIn, now: datetime) -> Reply:
+async def _created(connection: AsyncConnection, body: JobIn, now: datetime) -> StoredResponse:
     job = await creating.create_job(
         connection,
         job_id=uuid4(),
@@ -72,7 +72,9 @@ async def _created(connection: AsyncConnection, body: JobIn, now: datetime) -> R
         plan=None if body.plan is None else body.plan.model_dump(mode="json", exclude_unset=True),
         now=now,
     )
-    return Reply(status=201, headers={"Location": f"/v1/jobs/{job.job_id}"}, body=job_out(job).model_dump_json())
+    return StoredResponse(
+        status=201, headers={"Location": f"/v1/jobs/{job.job_id}"}, body=job_out(job).model_dump_json()
+    )
 
 
 @router.get("", summary="List jobs", responses=documented(InvalidInput))

@@ -18,7 +18,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from app.domain.item import ItemContent, ItemDecision, ItemState, LabelCounts
 from app.domain.job import Job
-from app.domain.kept_reply import KeyedRequest, Reply
+from app.domain.stored_response import KeyedRequest, StoredResponse
 from app.errors import FieldError, InvalidInput, ItemConflict, LabelUnknown, SufficeError
 from app.policy.core.decision import Reason
 from app.policy.core.policy import Uses
@@ -43,7 +43,7 @@ from app.store.staging import (
 )
 from app.store.workers import begin_workers
 from app.use_cases.jobs.budget_warnings import budget_warnings
-from app.use_cases.kept_replies import reply_once
+from app.use_cases.respond_once import respond_once
 from app.use_cases.threads import in_thread, one_ahead
 from app.use_cases.work.judging import ItemFacts, judge_new
 from app.use_cases.work.rejudging import rejudge_job
@@ -97,41 +97,41 @@ async def add_items(
     database: AsyncEngine,
     job_id: UUID,
     chunks: Iterator[Sequence[ItemDraft]],
-    to_reply: Callable[[Added], Reply],
+    to_response: Callable[[Added], StoredResponse],
     keyed: KeyedRequest | None = None,
-) -> Reply:
-    """Add the items whose keys are new; a known key must have the same content. Returns the reply of `to_reply`.
+) -> StoredResponse:
+    """Add the items whose keys are new; a known key must have the same content. Returns the response of `to_response`.
 
     The chunks are read in a thread, and at most two are in memory. Requests for work do not wait: an import blocks only
     other imports into the job, and locks the job itself only to update its counters.
     """
     added = 0
 
-    def count_and_reply(done: Added) -> Reply:
+    def count_and_respond(done: Added) -> StoredResponse:
         nonlocal added
         added = done.added
-        return to_reply(done)
+        return to_response(done)
 
     async with database.connect() as connection:
         await empty_staging(connection)
         try:
             async with connection.begin():
-                reply = await reply_once(
-                    connection, keyed, lambda: _add_items(connection, job_id, chunks, count_and_reply)
+                response = await respond_once(
+                    connection, keyed, lambda: _add_items(connection, job_id, chunks, count_and_respond)
                 )
         except SufficeError:
             await empty_staging(connection)
             raise
         await count_items(connection, added)
-    return reply
+    return response
 
 
 async def _add_items(
     connection: AsyncConnection,
     job_id: UUID,
     chunks: Iterator[Sequence[ItemDraft]],
-    to_reply: Callable[[Added], Reply],
-) -> Reply:
+    to_response: Callable[[Added], StoredResponse],
+) -> StoredResponse:
     job = await load_job(connection, job_id)
     ends = await _stage(connection, job, chunks)
     await lock_imports(connection, job_id)
@@ -140,7 +140,7 @@ async def _add_items(
     if fresh.items:
         await _insert(connection, job_id, fresh, ends)
     warnings = budget_warnings(await load_job(connection, job_id))
-    return to_reply(Added(added=fresh.items, unchanged=ends[-1] - fresh.items, warnings=warnings))
+    return to_response(Added(added=fresh.items, unchanged=ends[-1] - fresh.items, warnings=warnings))
 
 
 async def _stage(connection: AsyncConnection, job: Job, chunks: Iterator[Sequence[ItemDraft]]) -> list[int]:

@@ -11,7 +11,7 @@ from app.domain.job import Job, JobState
 from app.store.end_of_money import all_with_end_of_money, with_end_of_money
 from app.store.jobs import delete_job, load_job, lock_job, page_of_jobs, set_paused
 from app.store.staging import lock_imports
-from app.store.stored_responses import delete_replies_of
+from app.store.stored_responses import delete_responses_of
 
 
 @dataclass(frozen=True)
@@ -51,9 +51,9 @@ async def pause_job(database: AsyncEngine, job_id: UUID, *, paused: bool) -> Job
 
 
 async def remove_job(database: AsyncEngine, job_id: UUID) -> None:
-    """Delete a job with its items, assignments, answers and kept replies."""
+    """Delete a job with its items, assignments, answers and stored responses."""
     async with database.begin() as connection:
         await lock_imports(connection, job_id)  # first: a running import refers to the job until it ends
         await lock_job(connection, job_id)
         await delete_job(connection, job_id)
-        await delete_replies_of(connection, job_id)
+        await delete_responses_of(connection, job_id)

@@ -23,7 +23,7 @@ from app.store.assignments import (
 from app.store.connection import exclusive_transaction
 from app.store.items import change_open_assignments, load_items, save_decisions
 from app.store.jobs import load_job, lock_job_if_free, save_ledger
-from app.store.stored_responses import delete_old_replies
+from app.store.stored_responses import delete_old_responses
 from app.use_cases.work.judging import judge_open
 
 SWEEPER = 7311  # the advisory lock of the replica that sweeps
@@ -129,7 +129,7 @@ async def sweep(database: AsyncEngine, now: datetime, *, keep_responses: timedel
     async with exclusive_transaction(database, SWEEPER) as connection:
         if connection is None:
             return
-        await delete_old_replies(connection, now - keep_responses)
+        await delete_old_responses(connection, now - keep_responses)
         job_ids = await jobs_with_expired_assignments(connection, now)
     failures = []
     for job_id in job_ids:

@@ -10,10 +10,10 @@ import pytest
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
-from app.domain.kept_reply import KeyedRequest, Reply
+from app.domain.stored_response import KeyedRequest, StoredResponse
 from app.errors import IdempotencyConflict, ItemConflict
 from app.store.jobs import lock_job
-from app.use_cases.kept_replies import reply_once
+from app.use_cases.respond_once import respond_once
 from app.use_cases.work.held_assignments import sweep
 from tests.waiting import wait_for_lock_waits
 
@@ -32,7 +32,7 @@ class Work:
         self.may_end = asyncio.Event()
         self.fails = False
 
-    async def __call__(self, connection: AsyncConnection, job_id: UUID) -> Reply:
+    async def __call__(self, connection: AsyncConnection, job_id: UUID) -> StoredResponse:
         await lock_job(connection, job_id)
         once_more = text("UPDATE job SET name = coalesce(name, '') || 'x' WHERE job_id = :job")
         await connection.execute(once_more, {"job": job_id})
@@ -40,12 +40,12 @@ class Work:
         await self.may_end.wait()
         if self.fails:
             raise ItemConflict("refused")
-        return Reply(status=201, headers={"Location": "/there"}, body='{"added": 1}')
+        return StoredResponse(status=201, headers={"Location": "/there"}, body='{"added": 1}')
 
 
-async def carry_out(database: AsyncEngine, request: KeyedRequest, work: Work) -> Reply:
+async def carry_out(database: AsyncEngine, request: KeyedRequest, work: Work) -> StoredResponse:
     async with database.begin() as connection:
-        return await reply_once(connection, request, lambda: work(connection, request.job_id))
+        return await respond_once(connection, request, lambda: work(connection, request.job_id))
 
 
 async def done(database: AsyncEngine, job_id: UUID) -> int:
@@ -70,7 +70,7 @@ def work() -> Work:
     return Work()
 
 
-async def test_the_second_time_gives_the_first_reply(database, job_id, work):
+async def test_the_second_time_gives_the_first_response(database, job_id, work):
     work.may_end.set()
     first = await carry_out(database, keyed(job_id), work)
     again = await carry_out(database, keyed(job_id), work)
@@ -94,7 +94,7 @@ async def test_a_key_is_the_jobs_own(database, new_job, work):
         assert not (await carry_out(database, keyed(UUID((await new_job()).id)), work)).replayed
 
 
-async def test_of_two_at_once_the_second_waits_and_gets_the_first_reply(database, job_id, work):
+async def test_of_two_at_once_the_second_waits_and_gets_the_first_response(database, job_id, work):
     first = asyncio.create_task(carry_out(database, keyed(job_id), work))
     await asyncio.wait_for(work.begun.wait(), 30)
     second = asyncio.create_task(carry_out(database, keyed(job_id), work))
@@ -122,9 +122,9 @@ async def test_of_two_at_once_the_second_does_the_work_if_the_first_is_refused(d
 
 async def test_many_at_once_do_the_work_once(database, job_id, work):
     work.may_end.set()
-    replies = await asyncio.gather(*(carry_out(database, keyed(job_id), work) for _ in range(15)))
-    assert sorted(reply.replayed for reply in replies) == [False] + [True] * 14
-    assert {reply.body for reply in replies} == {'{"added": 1}'}
+    responses = await asyncio.gather(*(carry_out(database, keyed(job_id), work) for _ in range(15)))
+    assert sorted(response.replayed for response in responses) == [False] + [True] * 14
+    assert {response.body for response in responses} == {'{"added": 1}'}
     assert await done(database, job_id) == 1
 
 
@@ -143,7 +143,7 @@ async def test_without_a_key_it_is_done_every_time(database, job_id, work):
     work.may_end.set()
     for _ in range(2):
         async with database.begin() as connection:
-            await reply_once(connection, None, lambda: work(connection, job_id))
+            await respond_once(connection, None, lambda: work(connection, job_id))
     assert await done(database, job_id) == 2
     assert await rows(database, job_id) == 0
 

@@ -1,4 +1,4 @@
-"""Requests that carry an idempotency key, and the replies that are kept for them."""
+"""Requests that carry an idempotency key, and the responses that are stored for them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -19,8 +19,8 @@ class KeyedRequest:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reply:
-    """An HTTP response, byte for byte."""
+class StoredResponse:
+    """An HTTP response, byte for byte, as it was sent or will be."""
 
     status: int
     headers: Mapping[str, str]
