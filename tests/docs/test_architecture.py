@@ -32,6 +32,15 @@ def test_what_is_named_exists(name: str, path: str):
     reduce(getattr, attributes, found)
 
 
+@pytest.mark.parametrize("layer", ["api", "use_cases", "policy"])
+def test_every_room_is_in_the_picture(layer: str):
+    """The folders of a layer, as the line of the layer and those that continue it name them."""
+    picture = text_of(PAGE).split("```text\n")[1].split("```")[0]
+    line = re.split(r"\n(?=[a-z])", picture[picture.index(f"{layer} ") :])[0]
+    folders = {path.parent.name for path in (PROJECT / "app" / layer).glob("*/__init__.py")}
+    assert folders - set(re.findall(r"(\w+)/", line)) == set()
+
+
 def test_the_ways_name_their_steps():
     """Every step of the two ways names at least one function, but for those that say how it ends."""
     text = text_of(PAGE)
