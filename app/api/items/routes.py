@@ -172,7 +172,7 @@ async def get_item(
 async def change_item(services: ServicesOf, job_id: JobId, key: ItemPath, body: ItemChanges) -> ItemOut:
     """Correct an item before its first answer: a forgotten cost, a wrong payload, gold, a prior.
 
-    Fields that you leave out stay as they are; `null` is as if the field had not been sent. The key cannot be changed.
+    Fields that you leave out stay as they are; `null` removes what the item had. The key cannot be changed.
     All counters of the job are then as if the item had been added like this. An item with answers is refused with
     `item-has-answers`, and one that a worker holds at the moment with `item-assigned`: the worker sees what was sent.
     """

@@ -72,7 +72,7 @@ class ItemIn(RequestBody):
 
 
 class ItemChanges(RequestBody):
-    """Fields of an item to change. A field that is left out stays as it is; null is as if it had not been sent."""
+    """Fields of an item to change. A field that is left out stays as it is; null removes what the item had."""
 
     payload: Annotated[Payload, Field(description="What the worker needs to see; returned as it was sent")] = None
     cost: Annotated[CostIn | None, Field(description="What one answer costs; null: the `answer_cost` of the job")] = (

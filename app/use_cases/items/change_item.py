@@ -85,7 +85,7 @@ async def _untouched(connection: AsyncConnection, job_id: UUID, key: str, now: d
 
 
 def _with_changes(job: Job, item: Item, changes: Mapping[str, Any]) -> tuple[Item, dict[str, Any]]:
-    """Return the item with these fields, and the columns to write; null means as if the field had been left out."""
+    """Return the item with these fields, and the columns to write; null removes what the item had."""
     labels = {label: position for position, label in enumerate(job.policy.labels)}
     draft = ItemDraft(item.key, **dict.fromkeys(("payload", "cost", "gold", "prior", "features")) | dict(changes))
     content = content_of(job, labels, draft, "#")
