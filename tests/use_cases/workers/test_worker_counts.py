@@ -6,8 +6,6 @@ from uuid import UUID
 import pytest
 from sqlalchemy import text
 
-from tests.depth import depth
-
 COUNTS = ("answers", "scored_answers", "agreed_answers", "gold_asked", "gold_right")
 # A vote is looked at when its item is resolved, or when it comes to one that is, by the votes so far.
 BRUTE_FORCE = """
@@ -55,7 +53,7 @@ async def test_counts_are_those_of_the_rows(new_job, database, clock, model):
     job = await new_job(worker_model={"kind": model}, labels=["cat", "dog", "eel"], **settings)
     items = [{"key": f"i{n}", "gold": "cat" if n % 5 == 0 else None} for n in range(1, 21)]
     await job.http.post(f"{job.path}/items", json=items)
-    for _ in range(depth(70, 120)):
+    for _ in range(120):
         worker = f"w{rng.randrange(6)}"
         clock.advance(rng.choice([1, 5, 70]))
         given = await job.next(rng.choice([worker, None]), count=rng.choice([1, 3]))
