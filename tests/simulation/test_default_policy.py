@@ -69,7 +69,7 @@ def rates_of(crowd: RecordedAnswers) -> np.ndarray:
 
 
 def test_those_who_guess_on_rte_are_turned_away_and_the_money_buys_more():
-    """Four workers with accuracy .50 to .58 gave 35 % of all answers: without them .877 at two labels, not .866."""
+    """Four workers with accuracy .50 to .58 gave 35 % of all answers: without them .914 at three labels, not .901."""
     crowd = recorded_crowd("rte")
     rates, busy = rates_of(crowd), np.bincount(crowd.worker) > 500
     assert (busy.sum(), rates[busy].max() < 0.6) == (4, True)
@@ -78,8 +78,8 @@ def test_those_who_guess_on_rte_are_turned_away_and_the_money_buys_more():
         assert rates[low_information].max() < 0.65
     policy = policy_of("information", crowd.labels, "pull")
     everybody = policy.model_copy(update={"worker_choice": Pull(min_information_share=0)})
-    ours, lenient = (replay(crowd, each, (2,), runs=depth(1, 4))[0].accuracy.mean() for each in (policy, everybody))
-    assert ours > lenient + 0.003  # single runs of four seeds differ by .014 to .024
+    ours, lenient = (replay(crowd, each, (3,), runs=depth(2, 4))[0].accuracy.mean() for each in (policy, everybody))
+    assert ours > lenient + 0.003  # the means of ten seeds differ by .013
 
 
 def test_nobody_who_knows_is_turned_away():
