@@ -29,6 +29,10 @@ _BALLOTS = """
     ORDER BY a.answer_id"""
 # Gold that the crowd made is left out: a fit that took it as truth would confirm itself.
 _GOLD = "SELECT item_id, gold FROM item WHERE job_id = $1 AND gold IS NOT NULL AND NOT promoted"
+# What the latest audit of an item found.
+_AUDITED = """
+    SELECT DISTINCT ON (item_id) item_id, answer FROM audit_item WHERE job_id = $1 AND answer IS NOT NULL
+    ORDER BY item_id, audit_id DESC"""
 _PRIORS = "SELECT item_id, prior FROM item WHERE job_id = $1 AND prior IS NOT NULL"
 
 # Each unnamed answer counts as a separate worker: two of them may come from different people.
@@ -78,6 +82,7 @@ class History:
     price: Array  # (workers,) in units of the item's cost
     votes: HistoryVotes
     gold: IntArray  # (last item,) -1 where it is not known
+    audited: IntArray  # (last item,) the label that an audit found, -1 where none did
     prior: Array | None  # (last item, classes), NaN for items without a prior; None if no item has one
 
 
@@ -123,7 +128,8 @@ async def read_history(connection: AsyncConnection, job_id: UUID) -> History:
             stated=stated_rows([(row["stated_accuracy"], row["stated_weight"]) for row in crowd]),
             price=np.array([float(row["price"]) for row in crowd]),
             votes=await _votes(connection, job_id, 0, job.answers, len(crowd)),
-            gold=await _gold(connection, job),
+            gold=await _known_labels(connection, job, _GOLD),
+            audited=await _known_labels(connection, job, _AUDITED),
             prior=await _priors(connection, job),
         )
 
@@ -148,11 +154,12 @@ async def _votes(connection: AsyncConnection, job_id: UUID, after: int, until: i
     return HistoryVotes(rows["item"].astype(np.intp) - 1, worker, rows["label"].astype(np.intp))
 
 
-async def _gold(connection: AsyncConnection, job: Job) -> IntArray:
-    gold = np.full(job.last_item, -1, dtype=np.int64)
-    for row in await fetch(connection, _GOLD, job.job_id):
-        gold[row["item_id"] - 1] = row["gold"]
-    return gold
+async def _known_labels(connection: AsyncConnection, job: Job, query: str) -> IntArray:
+    """Return the labels that the query finds, by item number; -1 where it finds none."""
+    known = np.full(job.last_item, -1, dtype=np.int64)
+    for item_id, label in await fetch(connection, query, job.job_id):
+        known[item_id - 1] = label
+    return known
 
 
 async def _priors(connection: AsyncConnection, job: Job) -> Array | None:

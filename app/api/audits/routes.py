@@ -46,6 +46,7 @@ from app.policy.quality.audit import METHOD, MeasuredAccuracy
 from app.use_cases.audits import manage_audits
 from app.use_cases.audits.manage_audits import Truth
 from app.use_cases.respond_once import respond_once
+from app.use_cases.work.batching import refit_is_due
 
 router = APIRouter(prefix="/v1/jobs/{job}", tags=["audits"], route_class=ServiceRoute)
 
@@ -159,8 +160,10 @@ async def answer_audit(
     """
     answers = [Truth(one.item, one.label) for one in body]
     async with services.job_locks.of(job_id):
-        found = await manage_audits.check_by_hand(services.database, job_id, audit, answers, services.clock)
-    return _audit_out(*found)
+        job, found = await manage_audits.check_by_hand(services.database, job_id, audit, answers, services.clock)
+    if refit_is_due(job):
+        services.runner.begin(job_id)
+    return _audit_out(job, found)
 
 
 @router.get(

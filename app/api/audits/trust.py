@@ -42,13 +42,13 @@ def _by_gold(job: Job) -> TrustOut | None:
         accuracy=AccuracyOut(estimate=claimed, low=low, high=high, confidence=_GOLD_CONFIDENCE),
         by="gold",
         checked=calibration.checked,
-        message=f"The crowd's label is right on {calibration.right:,} of {calibration.checked:,} gold items. "
+        message=f"The crowd's label is right on {calibration.right:,} of {calibration.checked:,} items of known truth. "
         f"By these, about {claimed:.2f} of the labels are right. An audit can prove it.",
     )
 
 
 _FOUND = {
-    AuditState.RUNNING: "is running: {checked:,} items are checked.",
+    AuditState.RUNNING: "is running; items checked so far: {checked:,}.",
     AuditState.PROVEN: "proved that at least {min_accuracy:.4g} of {population:,} labels are right.",
     AuditState.REFUTED: "showed that less than {min_accuracy:.4g} of {population:,} labels are right.",
     AuditState.EXHAUSTED: "checked {checked:,} items, which do not decide whether {min_accuracy:.4g} are right.",

@@ -5,8 +5,8 @@ from functools import partial
 
 import numpy as np
 
-from app.policy.core.arrays import Array, Mask
-from app.policy.core.ballots import Ballots
+from app.policy.core.arrays import Array, IntArray, Mask
+from app.policy.core.ballots import UNKNOWN, Ballots
 from app.policy.core.belief import ItemContext, State
 from app.policy.quality.calibration import MIN_CHECKED, Calibration, calibrate
 from app.policy.quality.echoes import find_echoes
@@ -43,6 +43,7 @@ def fit(
     crowd: FittedCrowd,
     *,
     stage_only: bool = False,
+    audited: IntArray | None = None,
 ) -> Fit:
     """Choose the stage by the job's own answers, then fit them all under it.
 
@@ -74,18 +75,31 @@ def fit(
     model_now = stages.model(chosen)
     start = model_now.start(with_opinions(model_now, context, ballots, skill), ballots.classes)
     state = _among(start, refitted.state, informed)
-    calibration = _calibration(stages.model(chosen), some_ballots, some_context, refitted)
+    found = None if audited is None else audited[informed]
+    calibration = _calibration(stages.model(chosen), some_ballots, some_context, refitted, found)
     return Fit(chosen, choice, replace(refitted, state=state, skill=skill), calibration, echoes)
 
 
-def _calibration(model: WorkerModel, ballots: Ballots, context: ItemContext, fit: Refitted) -> Calibration | None:
-    """How confidence relates to accuracy, by the items of known truth that have answers; None if they are too few."""
-    checked = np.flatnonzero(context.known & ballots.answered)
-    if fit.blind is None or context.gold is None or len(checked) < MIN_CHECKED:
+def _calibration(
+    model: WorkerModel, ballots: Ballots, context: ItemContext, fit: Refitted, audited: IntArray | None
+) -> Calibration | None:
+    """How confidence relates to accuracy, by the items of known truth that have answers; None if they are too few.
+
+    Where gold teaches the fit, it is judged by its blind state. The truth of audited items has not taught the fit, so
+    their state is blind as it is.
+    """
+    if not model.fits_skills:
         return None
-    blind = State(fit.blind.votes[checked], fit.blind.model_state[checked])
+    truth = np.full(ballots.items, UNKNOWN) if audited is None else audited
+    if context.gold is not None:
+        truth = np.where(context.known, context.gold if fit.blind is not None else UNKNOWN, truth)
+    checked = np.flatnonzero((truth != UNKNOWN) & ballots.answered)
+    if len(checked) < MIN_CHECKED:
+        return None
+    state = fit.state if fit.blind is None else fit.blind
+    blind = State(state.votes[checked], state.model_state[checked])
     belief = model.read(blind, replace(context.rows(checked), gold=None))
-    return calibrate(belief.certainty, belief.dissent, belief.leader == context.gold[checked])
+    return calibrate(belief.certainty, belief.dissent, belief.leader == truth[checked])
 
 
 def _among(every: State, some: State, which: Mask) -> State:

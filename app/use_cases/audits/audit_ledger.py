@@ -33,13 +33,15 @@ class AuditLedger:
         if (assignment.audit_id, assignment.item_id) in self.checked:
             raise ItemClosed(f"Item {key!r} was checked by someone else after its lease ended.")
 
-    def check(self, assignment: Assignment, label: int, worker: str | None) -> None:
-        """Add the truth about an item, unless its audit is decided or the item was checked by hand meanwhile."""
+    def check(self, assignment: Assignment, label: int, worker: str | None) -> bool:
+        """Add the truth about an item; False if its audit is decided or the item was checked by hand meanwhile."""
         assert assignment.audit_id is not None  # noqa: S101
         place = (assignment.audit_id, assignment.item_id)
-        if self.audits[assignment.audit_id].state is AuditState.RUNNING and place not in self.checked:
-            self.checked.add(place)
-            self.new[place] = (label, worker)
+        if self.audits[assignment.audit_id].state is not AuditState.RUNNING or place in self.checked:
+            return False
+        self.checked.add(place)
+        self.new[place] = (label, worker)
+        return True
 
 
 async def open_audits(connection: AsyncConnection, job: Job, assignments: Sequence[Assignment]) -> AuditLedger:

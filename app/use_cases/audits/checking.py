@@ -18,11 +18,19 @@ AuditAnswer = tuple[int, int, str | None]  # item, label, and the worker who sai
 async def record_checks(
     connection: AsyncConnection, job: Job, audit: Audit, answers: Sequence[AuditAnswer], now: datetime
 ) -> tuple[Job, Audit]:
-    """Store answers of a running audit of a locked job, and end the audit if they decide it."""
+    """Store answers of a running audit of a locked job, and end the audit if they decide it.
+
+    Audited items teach how often labels are right. If the claim is refuted, a refit is due, because the job still has
+    to reach what it asks for; otherwise the labels stay as they are until a refit is due for other reasons. The caller
+    saves the job.
+    """
     await save_audit_answers(connection, job.job_id, audit.audit_id, answers, now)
     checked = judged(audit, await checks_of(connection, job.job_id, audit.audit_id), now)
     await save_audit(connection, job.job_id, checked)
-    return replace(job, audit=checked.summary()), checked
+    refit_at = job.refit_at
+    if checked.state is AuditState.REFUTED and refit_at is not None:
+        refit_at = min(refit_at, job.answers)
+    return replace(job, audit=checked.summary(), refit_at=refit_at), checked
 
 
 def judged(audit: Audit, checks: Sequence[bool | None], now: datetime) -> Audit:

@@ -31,7 +31,7 @@ from app.store.audits import (
     population_of,
     running_audit,
 )
-from app.store.jobs import load_job, lock_job
+from app.store.jobs import load_job, lock_job, save_ledger
 from app.use_cases.audits.checking import record_checks
 from app.use_cases.clock import Clock
 
@@ -114,7 +114,9 @@ async def check_by_hand(
             raise AuditFinished(f"Audit {found.audit_id} is {found.state}. It takes no more answers. Begin a new one.")
         if not fresh:
             return job, found
-        return await record_checks(connection, job, found, [(*one, None) for one in fresh.items()], clock())
+        job, found = await record_checks(connection, job, found, [(*one, None) for one in fresh.items()], clock())
+        await save_ledger(connection, job)
+        return job, found
 
 
 async def read_audit(database: AsyncEngine, job_id: UUID, audit: str) -> tuple[Job, Audit]:

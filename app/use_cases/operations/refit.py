@@ -125,7 +125,8 @@ def _fit_history(history: History) -> tuple[Fit, dict[str, LowInformation]]:
     stated: Array = np.full((ballots.workers, 2), np.nan)
     stated[: len(history.stated)] = history.stated
     crowd = FittedCrowd(skill_rows(job.engine, history.skills, ballots.workers, prior), prior, stated)
-    found = fit(job.policy.worker_model, job.stage, ballots, context_of_history(history), crowd)
+    context = context_of_history(history)
+    found = fit(job.policy.worker_model, job.stage, ballots, context, crowd, audited=history.audited)
     return found, find_low_information(history, found, ballots.given)
 
 

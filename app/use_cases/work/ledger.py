@@ -105,6 +105,7 @@ class Ledger:
         # Plain numbers while votes are counted, because copying the job for each vote is too slow.
         self.spent, self.reserved, self.given = job.spent, job.reserved, job.answers
         self.resolved, self.given_up, self.progress = job.resolved, job.given_up, job.progress
+        self.audited = 0  # answers of audits, which no fit would learn from
         self.labels = LabelCounts(job.labeled, job.label_changes, job.confidence_sum, job.dissent_sum)
         self.item_ids = {row.key: row.item_id for row in self.items.values()}
         self.answers_on: dict[int, list[Answer]] = {}
@@ -127,6 +128,7 @@ class Ledger:
             spent=self.spent,
             reserved=self.reserved,
             answers=self.given,
+            refit_at=None if self.job.refit_at is None else self.job.refit_at + self.audited,
             resolved=self.resolved,
             given_up=self.given_up,
             progress=self.progress,

@@ -107,15 +107,24 @@ def _record_all(ledger: Ledger, submissions: Sequence[SubmittedAnswer]) -> list[
 
 
 def _check_audit_item(ledger: Ledger, vote: Vote) -> RecordedAnswer:
-    """Take the truth about an item of an audit: it is paid like a vote, and it does not count as one."""
+    """Take the truth about an item of an audit: it is paid like a vote, and it does not count as one.
+
+    The answer of a worker who is not trusted any more is paid, and says nothing.
+    """
     assert vote.assignment is not None  # noqa: S101
     _refuse_blocked(ledger, vote)
     if not vote.under_live_assignment:
         ledger.audits.refuse_if_checked(vote.assignment, vote.item.key)
         _refuse_unpaid(ledger, vote)
-    ledger.audits.check(vote.assignment, vote.label, vote.worker)
+    if not ledger.known(vote.worker).trusted:
+        message = "This worker is no longer trusted. The answer is paid, and the audit does not use it."
+    elif ledger.audits.check(vote.assignment, vote.label, vote.worker):
+        message = "The answer is the truth about this item in an audit. It does not count as a vote."
+    else:
+        message = "The answer is paid, but the audit no longer needs it. It does not count as a vote."
     _pay(ledger, vote)
-    reason = Reason("audit", "The answer is the truth about this item in an audit. It does not count as a vote.")
+    ledger.audited += 1
+    reason = Reason("audit", message)
     answer = _answer(ledger, vote, vote.item, ledger.given, Verdict(Decision.STOP, reason, vote.label), 1.0)
     item = replace(vote.item, open_assignments=vote.item.open_assignments - vote.under_live_assignment)
     ledger.add(answer)

@@ -124,6 +124,29 @@ def test_a_job_is_calibrated_from_ten_items_of_known_truth_on(gold):
     assert found is None or (found.checked, found.right) == (10, 10)
 
 
+@pytest.mark.parametrize("model", [Auto(), Confusion()])
+def test_audited_items_calibrate_and_teach_nothing_else(model: WorkerModel):
+    """With gold on some items and audits of others, each item counts once, and gold outweighs an audit."""
+    rng = np.random.default_rng(4)
+    item, worker = (each.ravel() for each in np.meshgrid(np.arange(40), np.arange(3)))
+    ballots = Ballots.of(item, worker, rng.integers(0, 2, 120), items=41, workers=3, classes=2)
+    number, newcomer = np.arange(41), np.tile(model.newcomer(2), (3, 1))
+    gold, audited = np.where(number < 15, 0, -1), np.where((number >= 10) & (number < 25) | (number == 40), 1, -1)
+    crowd = FittedCrowd(newcomer, newcomer)
+
+    def fitted(gold: np.ndarray | None, audited: np.ndarray | None):
+        return fit(model, 0, ballots, replace(ItemContext.plain(41), gold=gold), crowd, audited=audited)
+
+    nothing, audit, both = fitted(None, None), fitted(None, audited), fitted(gold, audited)
+    assert nothing.calibration is None
+    assert [found.calibration.checked for found in (audit, both)] == [15, 25]
+    leading = audit.refitted.state.votes.argmax(axis=1)[10:25]
+    assert audit.calibration.right == np.count_nonzero(leading == 1)
+    for one, other in ((nothing, audit), (fitted(gold, None), both)):
+        np.testing.assert_array_equal(one.refitted.state.model_state, other.refitted.state.model_state)
+        np.testing.assert_array_equal(one.refitted.skill, other.refitted.skill)
+
+
 def shared_errors(rng: np.random.Generator, wrong: float, items: int = 300, gold: int = 60) -> SimulatedJob:
     """A crowd of good workers who all mistake the same share of the items for the other class."""
     apparent = rng.integers(0, 2, items)
