@@ -119,8 +119,9 @@ class Engine:
         policy = self.policy
         requirement, reachable = policy.effective_requirement, None
         if self.calibration is not None:
-            reachable = requirement.calibrated(self.calibration, favourable=True)
-            requirement = requirement.calibrated(self.calibration)
+            plain, requirement = requirement, requirement.calibrated(self.calibration)
+            if requirement != plain:  # it asks for a probability
+                reachable = plain.calibrated(self.calibration, favourable=True)
         model = policy.worker_model.stages(len(policy.labels)).model(self.stage)
         knows_workers = model.newcomer(len(policy.labels)).size > 0
         picks = policy.worker_choice.compares_items

@@ -88,7 +88,7 @@ def _calibration(
     Where gold teaches the fit, it is judged by its blind state. The truth of audited items has not taught the fit, so
     their state is blind as it is.
     """
-    if not model.fits_skills:
+    if not model.calibrates:
         return None
     truth = np.full(ballots.items, UNKNOWN) if audited is None else audited
     if context.gold is not None:

@@ -47,6 +47,7 @@ class WorkerModel(Policy, ABC):
     """
 
     most_labels: ClassVar[int] = 1000  # more would take too much time or memory
+    calibrates: ClassVar[bool] = False  # whether items of known truth show how far its confidence can be trusted
     treats_labels_alike: ClassVar[bool] = False  # labels without votes differ in name only; True saves time with many
 
     def newcomer(self, classes: int) -> Array:  # noqa: ARG002  nothing is kept of workers

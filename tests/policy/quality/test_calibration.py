@@ -178,6 +178,20 @@ def test_a_good_crowd_is_believed():
     assert (simulated.job.label == simulated.crowd.truth)[60:][resolved].mean() > 0.95
 
 
+def test_truth_gives_up_no_item_of_a_job_that_asks_for_votes():
+    """The map says nothing about a ratio of votes: the limits of the job alone end such an item."""
+    policy = JobPolicy(labels=("a", "b"), requirement={"kind": "ratio", "min_ratio": 4})
+    engines = Engine(policy), Engine(policy, calibration=calibrated([(0.97, 0, n >= 2) for n in range(50)]))
+    context = ItemContext.plain(1)
+    state = engines[0].initial(context)
+    for label in (0, 1) * 4:
+        state, _ = engines[0].learn(state, context, engines[0].newcomer()[None], np.array([label]))
+    plain, known = (engine.judge(state, context) for engine in engines)
+    assert not plain.closed[0]
+    assert not known.closed[0]
+    assert known.max_open_assignments[0] == plain.max_open_assignments[0]
+
+
 def test_results_carry_the_calibrated_confidence():
     calibration = calibrated([(0.99, 0, n >= 10) for n in range(50)])
     policy = JobPolicy(labels=("a", "b"))

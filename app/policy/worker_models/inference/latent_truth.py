@@ -53,6 +53,7 @@ class LatentTruth(TrueClassModel, DirichletSkills):
     workers, instead of .8 in every crowd.
     """
 
+    calibrates: ClassVar[bool] = True
     shares_held: ClassVar[float] = np.inf  # pseudo-items per item that keep the shares of the classes equal
     learns_newcomers: ClassVar[bool] = False  # a fit also learns how accurate a new worker is expected to be
 
