@@ -12,7 +12,7 @@ import numpy as np
 from app.domain.prior_source import AS_A_NEW_WORKER, PriorSource
 from app.policy.engine import Engine
 from app.policy.job_policy import JobPolicy
-from app.policy.quality.calibration import OF_OTHER_CROWDS, Calibration
+from app.policy.quality.calibration import OF_OTHER_CROWDS, Calibration, CalibrationPrior
 from app.policy.worker_models import Auto
 
 
@@ -54,6 +54,7 @@ class Job:
     stage: int = 0
     stage_choice: dict[str, Any] | None = None
     calibration: Calibration | None = None  # None: too few items of known truth have answers
+    calibration_prior: CalibrationPrior | None = None  # by an earlier job; None: as in other crowds
     source: PriorSource = AS_A_NEW_WORKER  # of the items' priors
     refit_at: int | None = None
     operations: int = 0

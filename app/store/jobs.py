@@ -30,7 +30,7 @@ from app.domain.prior_source import PriorSource
 from app.errors import JobUnknown
 from app.policy.engine import Engine
 from app.policy.job_policy import JobPolicy
-from app.policy.quality.calibration import Calibration
+from app.policy.quality.calibration import Calibration, CalibrationPrior
 from app.store.driver import fetch
 from app.store.end_of_money import MONEY_IS_SPENT
 from app.store.tables import job
@@ -88,6 +88,8 @@ async def insert_job(connection: AsyncConnection, new: Job) -> None:
         "budget": new.budget,
         "answer_cost": new.answer_cost,
         "stage_choice": new.stage_choice,
+        "calibration": None if new.calibration is None else new.calibration.as_json(),
+        "calibration_prior": None if new.calibration_prior is None else new.calibration_prior._asdict(),
         "source": new.source.as_json(),
         "reputation": new.reputation,
         "plan": new.plan,
@@ -210,6 +212,8 @@ def _job(row: RowMapping) -> Job:
     values: dict[str, Any] = dict(row)
     configuration = values.pop("policy"), values["budget"], values["inverse_costs"], values["stage"]
     values["source"] = _source(values["source"])
+    if values["calibration_prior"] is not None:
+        values["calibration_prior"] = CalibrationPrior(**values["calibration_prior"])
     engine = _engine(*configuration, values.pop("calibration"), values["source"].skill)
     lease_duration = timedelta(seconds=values.pop("lease_seconds"))
     return Job(

@@ -64,6 +64,7 @@ job = Table(
     Column("stage", SmallInteger, nullable=False, server_default=ZERO),
     Column("stage_choice", JSONB(none_as_null=True)),
     Column("calibration", JSONB(none_as_null=True)),  # what items of known truth show about confidence
+    Column("calibration_prior", JSONB(none_as_null=True)),  # what an earlier job shows about it
     Column("source", JSONB(none_as_null=True)),  # how far the priors of items are believed, and who repeats them
     Column("refit_at", BigInteger),
     Column("operations", BigInteger, nullable=False, server_default=ZERO),

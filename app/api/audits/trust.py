@@ -9,6 +9,10 @@ _UNVERIFIED = (
     "No label was compared with the truth. On 15 public sets, jobs that asked for 0.95 were right with 0.77 to 0.97. "
     "Add 50 gold items, or begin an audit, to measure how often the labels of this crowd are right."
 )
+_AS_EARLIER = (
+    "No label of this job was compared with the truth. If its crowd is like that of job {job}, about {claimed:.2f} of "
+    "the labels are right. Add gold items, or begin an audit, to measure it."
+)
 
 
 def trust_out(job: Job) -> TrustOut:
@@ -31,10 +35,13 @@ def trust_out(job: Job) -> TrustOut:
 
 
 def _by_gold(job: Job) -> TrustOut | None:
-    """The accuracy that gold items predict for labels of the present confidence; None without enough of both."""
+    """The accuracy that items of known truth predict for labels of the present confidence; None without both."""
     calibration, claimed = job.calibration, job.claimed
     if calibration is None or claimed is None:
         return None
+    if not calibration.checked:
+        message = _AS_EARLIER.format(job=job.reputation, claimed=claimed)
+        return TrustOut(state="unverified", claimed=claimed, accuracy=None, by=None, checked=0, message=message)
     low, high = calibration.interval(claimed)
     return TrustOut(
         state="measured",

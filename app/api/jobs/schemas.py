@@ -53,7 +53,7 @@ class JobIn(JobPolicy):
         UUID | None,
         Field(
             description="The id of a job with the same labels and worker model: workers begin with the skill that they "
-            "have there"
+            "have there, and confidence is calibrated as items of known truth have shown there"
         ),
     ] = None
 

@@ -125,11 +125,15 @@ class CalibratedPosterior(Posterior):
         return Reason(
             "posterior" if self.satisfied(belief)[item] else "posterior-not-reached",
             f"The most likely label is right with probability {_rounded(accuracy, self.min_probability)}, "
-            f"by {self.calibration.checked:,} items of known truth; the job asks for {self.min_probability:g}.",
+            f"by {_truth(self.calibration.checked)}; the job asks for {self.min_probability:g}.",
         )
 
     def _doubt(self, dissent: Array) -> Array:
         return np.asarray((1 - confidence_at(self.needed, dissent)) * (1 + _ROUNDING))
+
+
+def _truth(checked: int) -> str:
+    return f"{checked:,} items of known truth" if checked else "the items of known truth of an earlier job"
 
 
 def _rounded(probability: float, required: float) -> str:

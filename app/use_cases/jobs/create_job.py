@@ -13,6 +13,7 @@ from app.domain.prior_source import PriorSource
 from app.domain.worker import UNKNOWN_WORKER
 from app.errors import FieldError, InvalidInput, JobUnknown
 from app.policy.job_policy import JobPolicy
+from app.policy.quality.earlier_jobs import prior_from, starting_map
 from app.store.jobs import insert_job, lock_job, save_source
 from app.store.workers import carry_skills, load_workers
 from app.use_cases.jobs.limits import refuse_impossible_limits
@@ -32,7 +33,7 @@ async def create_job(  # noqa: PLR0913  the fields of a job
     plan: dict[str, Any] | None = None,
     now: datetime,
 ) -> Job:
-    """Insert a job. With `reputation`, skills and the stage of the worker model are copied from that job."""
+    """Insert a job. With `reputation`, it starts with the skills, the stage and the calibration of that job."""
     await asyncio.to_thread(refuse_impossible_limits, policy)  # it takes up to 50 ms, too long for the event loop
     new = Job(
         job_id=job_id,
@@ -51,6 +52,9 @@ async def create_job(  # noqa: PLR0913  the fields of a job
         return new
     source = await _source(connection, new, reputation)
     new = new.reconfigured(reputation=reputation, stage=source.stage, stage_choice=source.stage_choice)
+    if source.calibration is not None:
+        prior = prior_from(source.calibration)
+        new = new.reconfigured(calibration_prior=prior, calibration=starting_map(prior))
     await insert_job(connection, new)
     await carry_skills(connection, source.job_id, new.job_id)
     name = policy.prior_source

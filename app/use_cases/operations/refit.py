@@ -22,6 +22,7 @@ from app.domain.item import ItemRow
 from app.domain.job import Job
 from app.domain.operation import Operation
 from app.policy.core.belief import Array
+from app.policy.quality.calibration import PUBLIC_SETS
 from app.policy.quality.fitting import Fit, FittedCrowd, fit
 from app.store.answers import votes_on_items_since, votes_since
 from app.store.item_decisions import item_rows_of, versions_of
@@ -126,7 +127,15 @@ def _fit_history(history: History) -> tuple[Fit, dict[str, LowInformation]]:
     stated[: len(history.stated)] = history.stated
     crowd = FittedCrowd(skill_rows(job.engine, history.skills, ballots.workers, prior), prior, stated)
     context = context_of_history(history)
-    found = fit(job.policy.worker_model, job.stage, ballots, context, crowd, audited=history.audited)
+    found = fit(
+        job.policy.worker_model,
+        job.stage,
+        ballots,
+        context,
+        crowd,
+        audited=history.audited,
+        calibration_prior=job.calibration_prior or PUBLIC_SETS,
+    )
     return found, find_low_information(history, found, ballots.given)
 
 

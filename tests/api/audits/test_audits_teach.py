@@ -110,3 +110,25 @@ async def test_a_worker_who_is_trusted_no_longer_is_paid_and_not_believed(new_jo
     assert (await job.http.get(f"{job.path}/audits/1")).json()["checked"] == 0
     await trust(job, "other")
     assert (await job.next("other"))["assignments"][0]["item"] == held["item"]
+
+
+async def test_the_next_job_starts_with_what_the_audit_has_shown(new_job, client):
+    """The same answers mean less in a job that knows how the same crowd erred before; it stays unverified."""
+    source, truth = await answered(new_job, 100, wrong=0.2)
+    assert (await audited(source, truth, min_accuracy=0.6, confidence=0.8, max_items=60))["checked"] >= 10
+    assert (await refit(source))["state"] == "done"
+    fresh = await new_job(3, **LEARNING | {"min_labels": 4})
+    heir = await new_job(3, reputation=source.id, **LEARNING | {"min_labels": 4})
+    assert (await client.delete(source.path)).status_code == 204
+    found = []
+    for job in (fresh, heir):
+        for worker in ("new", "newer", "newest", "last"):
+            answer = await job.answer("i1", worker, "cat")
+        found.append((answer.json()["confidence"], answer.json()["reason"]["message"]))
+    assert found[1][0] < found[0][0] - 0.05
+    assert "an earlier job" in found[1][1]
+    assert (await refit(heir))["state"] == "done"
+    item = (await heir.http.get(f"{heir.path}/items/i1")).json()
+    assert item["confidence"] < found[0][0] - 0.05
+    told = (await heir.status())["trust"]
+    assert (told["state"], told["by"], told["checked"], told["accuracy"]) == ("unverified", None, 0, None)
