@@ -19,3 +19,15 @@ def amount_text(amount: decimal.Decimal) -> str:
     if abs(amount) >= 1 or rounded == round(rounded, 2):
         return f"{amount:,.2f}"
     return f"{rounded:f}"
+
+
+def plain_amount(amount: decimal.Decimal) -> str:
+    """Format an amount for programs: exact, whole or with cents where that is enough.
+
+    >>> [plain_amount(decimal.Decimal(text)) for text in ("0.0", "12.50", "4.500", "0.0330", "100.00", "0.5", "0E-6")]
+    ['0', '12.50', '4.50', '0.033', '100', '0.5', '0']
+    """
+    if amount == amount.to_integral_value():
+        return f"{amount.to_integral_value():f}"
+    whole, _, digits = f"{amount:f}".partition(".")
+    return f"{whole}.{digits[:2]}{digits[2:].rstrip('0')}"

@@ -16,6 +16,8 @@ from pydantic import (
 )
 from pydantic_core import CoreSchema
 
+from app.domain.money import plain_amount
+
 _CENTS = 2  # decimals of an expected amount
 
 
@@ -49,7 +51,7 @@ CostIn = Annotated[
 ]
 AmountOut = Annotated[
     Decimal,
-    PlainSerializer("{:f}".format, return_type=str),
+    PlainSerializer(plain_amount, return_type=str),
     WithJsonSchema({"type": "string"}),
 ]
 # The bounds are only in the schema, not validated: rounding errors such as 1.0000000000000002 are rounded away.

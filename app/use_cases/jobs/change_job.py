@@ -11,6 +11,7 @@ from pydantic_core import ErrorDetails
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from app.domain.job import Job
+from app.domain.money import amount_text, plain_amount
 from app.errors import BudgetBelowCommitted, FieldError, InvalidInput
 from app.policy.core.policy import Uses
 from app.policy.job_policy import JobPolicy, check_limits
@@ -50,11 +51,11 @@ def _apply(job: Job, changes: Changes) -> Job:
         policy=_with_requirement(job.policy, changes["requirement"]) if "requirement" in changes else job.policy,
         forecast=None if {"budget", "requirement"} & changes.keys() else job.forecast,
     )
-    if after.remaining is not None and after.remaining < 0:
+    if after.budget is not None and after.budget < job.spent + job.reserved:
         raise BudgetBelowCommitted(
-            f"A budget of {after.budget:f} does not cover the {job.spent:f} that the job has spent "
-            f"and the {job.reserved:f} that is reserved for open assignments.",
-            errors=(FieldError("#/budget", f"Must be at least {job.spent + job.reserved:f}, or null"),),
+            f"A budget of {amount_text(after.budget)} does not cover the {amount_text(job.spent)} that the job has "
+            f"spent and the {amount_text(job.reserved)} that is reserved for open assignments.",
+            errors=(FieldError("#/budget", f"Must be at least {plain_amount(job.spent + job.reserved)}, or null"),),
         )
     return after
 

@@ -32,7 +32,8 @@ def state_message(job: Job) -> str:
     of_all = f"{job.open:,} of {job.items:,} items are open"
     match job.state:
         case JobState.DONE:
-            return f"All {job.items:,} items are resolved or given up. Read the results."
+            which = "The only item is" if job.items == 1 else f"All {job.items:,} items are"
+            return f"{which} resolved or given up. Read the results."
         case JobState.PAUSED:
             return f"The job is paused: it gives out no work. {of_all}. Resume the job to go on."
         case JobState.EXHAUSTED:

@@ -170,8 +170,8 @@ def _of(prices: Mapping[str | None, Decimal], names: AbstractSet[str | None]) ->
 
 
 def _all_resolved(job: Job) -> NextWork:
-    message = f"All {job.items:,} items are resolved or given up. Read the results."
-    return NextWork("stop", Reason("all-resolved", message))
+    which = "The only item is" if job.items == 1 else f"All {job.items:,} items are"
+    return NextWork("stop", Reason("all-resolved", f"{which} resolved or given up. Read the results."))
 
 
 def _too_expensive(job: Job, worker: Worker, what: str) -> NextWork:

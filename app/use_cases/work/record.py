@@ -12,6 +12,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from app.domain.answer import Answer
 from app.domain.item import DECISION_OF, Item, ItemDecision, ItemState
 from app.domain.job import Job
+from app.domain.money import amount_text
 from app.errors import AnswerConflict, BudgetExhausted, ItemClosed, SufficeError, WorkerBlocked
 from app.policy.core.belief import State
 from app.policy.core.decision import Decision, Reason, Verdict
@@ -172,7 +173,8 @@ def _refuse_unpaid(ledger: Ledger, vote: Vote) -> None:
     item, left = vote.item, ledger.remaining
     if left is not None and vote.cost > left:
         raise BudgetExhausted(
-            f"An answer on {item.key!r} costs {vote.cost:f}, but only {left:f} of the budget is left. Raise `budget`."
+            f"An answer on {item.key!r} costs {amount_text(vote.cost)}, but only {amount_text(left)} of the budget is "
+            "left. Raise `budget`."
         )
 
 

@@ -66,3 +66,15 @@ async def test_a_cost_that_is_no_amount_is_refused_by_name(client, cost):
     response = await client.post("/v1/jobs", json={"labels": ["a", "b"], "budget": "1", "answer_cost": cost})
     assert response.status_code == 422
     assert [error["pointer"] for error in response.json()["errors"]] == ["#/answer_cost"]
+
+
+async def test_amounts_are_written_as_people_write_them(client):
+    """Prices multiply costs, which adds digits; and nothing is left of 0.033 less 0.033."""
+    path = f"/v1/jobs/{(await create(client, answer_cost='0.03', budget='12.50'))['id']}"
+    await client.post(f"{path}/items", json=TEXTS[:2])
+    await client.post(f"{path}/workers", json=[{"worker": "w", "price": "1.10"}])
+    (held,) = (await client.post(f"{path}/next", json={"worker": "w"})).json()["assignments"]
+    assert (held["cost"], (await client.get(path)).json()["remaining"]) == ("0.033", "12.467")
+    await client.post(f"{path}/answers", json={"assignment": held["id"], "label": "a"})
+    status = (await client.get(path)).json()
+    assert [status[name] for name in ("budget", "spent", "reserved")] == ["12.50", "0.033", "0"]

@@ -90,7 +90,7 @@ async def test_the_budget_covers_what_is_spent_and_reserved(new_job, client, clo
     assert "2 that is reserved for open assignments" in refused.json()["detail"]
     assert refused.json()["errors"] == [{"pointer": "#/budget", "message": "Must be at least 2.25, or null"}]
     assert (await job.status())["name"] is None
-    assert (await client.patch(job.path, json={"budget": "2.25"})).json()["remaining"] == "0.00"
+    assert (await client.patch(job.path, json={"budget": "2.25"})).json()["remaining"] == "0"
     clock.advance(61)
     assert (await client.patch(job.path, json={"budget": "0.25"})).json()["reserved"] == "0"
 

@@ -67,7 +67,7 @@ async def test_a_job_without_money_is_exhausted_and_says_what_finishing_costs(ne
         while (one := await job.next(worker))["status"] == "continue":
             await job.answer(one["assignments"][0]["item"], worker, "cat")
     done = await is_everywhere(job, "done")
-    assert (done["spent"], done["cost_to_finish"]) == ("3.0", None)
+    assert (done["spent"], done["cost_to_finish"]) == ("3", None)
     assert done["state_message"] == "All 10 items are resolved or given up. Read the results."
 
 

@@ -22,9 +22,9 @@ async def test_a_lease_reserves_cost_times_price_and_the_answer_spends_it(new_jo
     assert held["cost"] == "0.75"
     assert await money(job) == ("0.75", "0")
     assert (await job.answer("i1", "expert", "cat")).status_code == 200
-    assert await money(job) == ("0.00", "0.75")
+    assert await money(job) == ("0", "0.75")
     assert (await job.answer("i1", "model", "cat")).status_code == 200
-    assert await money(job) == ("0.00", "0.7503")
+    assert await money(job) == ("0", "0.7503")
 
 
 async def test_who_is_not_registered_costs_what_the_item_costs(new_job):
