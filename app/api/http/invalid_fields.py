@@ -56,6 +56,8 @@ _SENTENCES: dict[str, str] = {
     "uuid_parsing": "Must be an id, such as 0190a1b2-0000-7000-8000-000000000001",
     "datetime_type": "Must be a time, such as 2026-01-05T09:00:00Z",
     "datetime_parsing": "Must be a time, such as 2026-01-05T09:00:00Z",
+    "datetime_from_date_parsing": "Must be a time, such as 2026-01-05T09:00:00Z",
+    "timezone_aware": "Must name its time zone, such as 2026-01-05T09:00:00Z",
     "recursion_loop": "Must not contain itself",
 }
 

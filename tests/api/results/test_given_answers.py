@@ -137,3 +137,11 @@ async def test_what_is_not_there_is_told(job):
     assert refused.status_code == 406
     assert refused.json()["errors"][0]["message"] == "Must allow one of application/json, text/csv"
     assert (await job.http.get(f"{job.path}/answers", params={"cursor": "x"})).status_code == 422
+
+
+@pytest.mark.parametrize("since", ["yesterday", "2026-01-05", "2026-01-05T09:00:00", "x" * 50])
+async def test_a_time_that_is_none_is_refused_in_plain_words(new_job, since):
+    job = await new_job(1)
+    refused = await job.http.get(f"{job.path}/answers", params={"since": since})
+    assert refused.status_code == 422
+    assert refused.json()["errors"][0]["message"].endswith("such as 2026-01-05T09:00:00Z")
