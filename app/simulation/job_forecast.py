@@ -101,6 +101,7 @@ class JobTotals:
     given_up: int = 0
     answers: int = 0
     spent: float = 0.0
+    gold: int = 0  # resolved items whose label was given
 
     @property
     def open(self) -> int:
@@ -316,7 +317,8 @@ class _Paths:
         self._labels = totals.answers + scale * table["labels"]
         self._resolved = totals.resolved + scale * (table["resolved"] - first.resolved)
         self._given_up = totals.given_up + scale * (table["given_up"] - first.given_up)
-        before = first.right / np.maximum(first.resolved, 1) * totals.resolved
+        made = np.maximum(first.resolved - first.gold, 1)  # labels that answers made
+        before = first.right / made * (totals.resolved - totals.gold)
         self._right = before + scale * (table["right"] - first.right)
 
     def budgets(self, budget: float | None) -> Array:
@@ -338,7 +340,7 @@ class _Paths:
         resolved, given_up, right, labels = (
             self._at(budget, path) for path in (self._resolved, self._given_up, self._right, self._labels)
         )
-        some, items = resolved > 0, self._totals.items
+        made, items = resolved - self._totals.gold, self._totals.items
         return JobOutcome(
             budget=budget,
             resolved=self._range(resolved, self._totals.resolved, items),
@@ -346,7 +348,7 @@ class _Paths:
             open=self._range(np.maximum(items - resolved - given_up, 0.0), 0.0, items),
             labels=self._range(labels, self._totals.answers, np.inf),
             cost=self._range(self._at(budget, self._spent), self._totals.spent, np.inf if budget is None else budget),
-            accuracy=self._range(right / np.maximum(resolved, 1e-9), 0.0, 1.0) if some.all() else None,
+            accuracy=self._range(right / np.maximum(made, 1e-9), 0.0, 1.0) if (made > 0).all() else None,
         )
 
     def _range(self, draws: Array, least: float, most: float) -> Range:

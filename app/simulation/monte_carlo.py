@@ -28,7 +28,8 @@ class WorldTally:
     labels: Array
     resolved: Array
     given_up: Array
-    right: Array  # resolved items whose label is the truth
+    gold: Array  # resolved items whose label was given; it says nothing about those that answers make
+    right: Array  # other resolved items whose label is the truth
 
 
 @dataclass(frozen=True)
@@ -273,7 +274,8 @@ class MonteCarloSimulation(ParallelRuns):
                 labels=self.given.astype(np.float64),
                 resolved=self._count_of(resolved),
                 given_up=self._count_of(~resolved & ~self.open),
-                right=self._count_of(resolved & (self.label == self._right_label)),
+                gold=self._count_of(resolved & self.context.known),
+                right=self._count_of(resolved & ~self.context.known & (self.label == self._right_label)),
             )
         )
 

@@ -195,7 +195,9 @@ async def _read(connection: AsyncConnection, job_id: UUID) -> JobSample | None:
         engine=job.engine,
         context=context_of(job.engine, [ItemFacts.of(row) for row in rows]),
         snapshot=_snapshot(job, rows, votes, [(name, workers[name]) for name in names]),
-        totals=JobTotals(job.items, job.resolved, job.given_up, job.answers, float(job.spent)),
+        totals=JobTotals(
+            job.items, job.resolved, job.given_up, job.answers, float(job.spent), job.resolved - job.labeled
+        ),
         runs=runs,
         seed=job.answers,
         job=job,

@@ -112,6 +112,17 @@ async def test_the_forecast_of_a_running_job_is_in_its_status(new_job):
     assert 0.5 < seen["accuracy"]["expected"] <= 1
 
 
+async def test_gold_is_no_proof_of_the_accuracy_of_labels(new_job):
+    """Its labels were given. Of a job that resolves nothing else, nothing is foretold."""
+    job = await new_job(5, **LEARNING | {"budget": "2"})
+    await job.http.post(f"{job.path}/items", json=[{"key": f"g{n}", "gold": "cat"} for n in range(20)])
+    for item in ("i1", "i2"):
+        assert (await job.answer(item, "w", "cat")).status_code == 200
+    outcome = (await forecast_of(job))["outcome"]
+    assert outcome["resolved"] == {"expected": 20, "low": 20, "high": 20}
+    assert outcome["accuracy"] is None
+
+
 async def test_a_job_whose_model_keeps_something_of_every_answer_gets_a_forecast(new_job):
     job = await new_job(items=30, worker_model={"kind": "weighted"}, max_labels=7)
     await all_answers(job, 10, dict.fromkeys("abc", 0.8))
