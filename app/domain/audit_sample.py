@@ -35,8 +35,13 @@ class Audit:
         """The largest number of items that this audit checks."""
         return min(self.max_items, self.population)
 
-    def summary(self) -> dict[str, Any]:
-        """What the job row keeps of its latest audit, so that reading a job needs no other row."""
+    def summary(self, before: Mapping[str, Any] | None) -> dict[str, Any]:
+        """What the job row keeps of its latest audit, so that reading a job needs no other row.
+
+        `before` is what the row kept until now: a proven claim of an earlier audit stays in force while this one runs.
+        """
+        earlier = None if before is None else before if before["state"] == AuditState.PROVEN else before.get("proven")
+        proven = {name: value for name, value in (earlier or {}).items() if name != "proven"}
         return {
             "id": self.audit_id,
             "state": self.state,
@@ -46,6 +51,7 @@ class Audit:
             "label_changes": self.label_changes,
             "checked": self.checked,
             "accuracy": None if self.accuracy is None else asdict(self.accuracy),
+            "proven": proven or None,
         }
 
 

@@ -1,10 +1,11 @@
 """Audits: the sample that was drawn, the truth about it, and what it shows."""
 
 import json
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict
 from datetime import datetime
 from decimal import Decimal
+from typing import Any
 from uuid import UUID
 
 from asyncpg import Record
@@ -81,7 +82,9 @@ async def population_of(connection: AsyncConnection, job_id: UUID, labels: Seque
     return row["population"], row["digest"]
 
 
-async def insert_audit(connection: AsyncConnection, job_id: UUID, new: Audit, *, seed: int) -> None:
+async def insert_audit(
+    connection: AsyncConnection, job_id: UUID, new: Audit, *, seed: int, summary: Mapping[str, Any]
+) -> None:
     """Store an audit and draw its sample from the items that are resolved now."""
     await fetch(
         connection,
@@ -98,19 +101,19 @@ async def insert_audit(connection: AsyncConnection, job_id: UUID, new: Audit, *,
         new.created_at,
     )
     await fetch(connection, _DRAW, job_id, new.audit_id, f"{seed}:{new.audit_id}", new.sample)
-    await save_summary(connection, job_id, new)
+    await save_summary(connection, job_id, new, summary)
 
 
-async def save_audit(connection: AsyncConnection, job_id: UUID, changed: Audit) -> None:
+async def save_audit(connection: AsyncConnection, job_id: UUID, changed: Audit, summary: Mapping[str, Any]) -> None:
     """Write what the checks show now, also on the job row."""
     accuracy = None if changed.accuracy is None else json.dumps(asdict(changed.accuracy))
     counts = (changed.checked, changed.correct)
     await fetch(connection, _SAVE, job_id, changed.audit_id, changed.state, *counts, accuracy, changed.finished_at)
-    await save_summary(connection, job_id, changed)
+    await save_summary(connection, job_id, changed, summary)
 
 
-async def save_summary(connection: AsyncConnection, job_id: UUID, latest: Audit) -> None:
-    await fetch(connection, _SAVE_SUMMARY, job_id, latest.audit_id, json.dumps(latest.summary()))
+async def save_summary(connection: AsyncConnection, job_id: UUID, latest: Audit, summary: Mapping[str, Any]) -> None:
+    await fetch(connection, _SAVE_SUMMARY, job_id, latest.audit_id, json.dumps(summary))
 
 
 async def find_audit(connection: AsyncConnection, job_id: UUID, audit_id: int) -> Audit | None:

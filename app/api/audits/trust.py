@@ -1,5 +1,7 @@
 """Say in a job's response how far its labels can be trusted."""
 
+from typing import Any
+
 from app.api.audits.schemas import AccuracyOut, TrustOut
 from app.domain.job import Job
 from app.policy.quality.audit import AuditState
@@ -17,7 +19,10 @@ _AS_EARLIER = (
 
 def trust_out(job: Job) -> TrustOut:
     """Build `trust` from the job row alone: its latest audit, its gold, or what is expected of an unknown crowd."""
-    audit = job.audit
+    audit, running = job.audit, ""
+    if audit is not None and audit["state"] == AuditState.RUNNING and _is_current(job, audit.get("proven")):
+        running = f" Audit {audit['id']} {_FOUND[AuditState.RUNNING].format(**audit)}"
+        audit = audit["proven"]
     if audit is None or not audit["checked"]:
         return _by_gold(job) or TrustOut(
             state="unverified", claimed=job.claimed, accuracy=None, by=None, checked=0, message=_UNVERIFIED
@@ -30,15 +35,27 @@ def trust_out(job: Job) -> TrustOut:
         accuracy=AccuracyOut(**audit["accuracy"]),
         by="audit",
         checked=audit["checked"],
-        message=f"Audit {audit['id']} {_FOUND[audit['state']].format(**audit)}{_since(changed)}",
+        message=f"Audit {audit['id']} {_FOUND[audit['state']].format(**audit)}{_since(changed)}{running}",
     )
+
+
+def _is_current(job: Job, proven: dict[str, Any] | None) -> bool:
+    return proven is not None and proven["label_changes"] == job.label_changes
 
 
 def _by_gold(job: Job) -> TrustOut | None:
     """The accuracy that items of known truth predict for labels of the present confidence; None without both."""
     calibration, claimed = job.calibration, job.claimed
-    if calibration is None or claimed is None:
+    if calibration is None:
         return None
+    found = f"The crowd's label is right on {calibration.right:,} of {calibration.checked:,} items of known truth. "
+    if claimed is None:
+        if not calibration.checked:
+            return None
+        message = f"{found}No other item has a label that is sure enough yet."
+        return TrustOut(
+            state="unverified", claimed=None, accuracy=None, by=None, checked=calibration.checked, message=message
+        )
     if not calibration.checked:
         message = _AS_EARLIER.format(job=job.reputation, claimed=claimed)
         return TrustOut(state="unverified", claimed=claimed, accuracy=None, by=None, checked=0, message=message)
@@ -49,8 +66,7 @@ def _by_gold(job: Job) -> TrustOut | None:
         accuracy=AccuracyOut(estimate=claimed, low=low, high=high, confidence=_GOLD_CONFIDENCE),
         by="gold",
         checked=calibration.checked,
-        message=f"The crowd's label is right on {calibration.right:,} of {calibration.checked:,} items of known truth. "
-        f"By these, about {claimed:.2f} of the labels are right. An audit can prove it.",
+        message=f"{found}By these, about {claimed:.2f} of the labels are right. An audit can prove it.",
     )
 
 

@@ -26,11 +26,12 @@ async def record_checks(
     """
     await save_audit_answers(connection, job.job_id, audit.audit_id, answers, now)
     checked = judged(audit, await checks_of(connection, job.job_id, audit.audit_id), now)
-    await save_audit(connection, job.job_id, checked)
+    summary = checked.summary(job.audit)
+    await save_audit(connection, job.job_id, checked, summary)
     refit_at = job.refit_at
     if checked.state is AuditState.REFUTED and refit_at is not None:
         refit_at = min(refit_at, job.answers)
-    return replace(job, audit=checked.summary(), refit_at=refit_at), checked
+    return replace(job, audit=summary, refit_at=refit_at), checked
 
 
 def judged(audit: Audit, checks: Sequence[bool | None], now: datetime) -> Audit:

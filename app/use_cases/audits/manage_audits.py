@@ -85,7 +85,7 @@ async def begin_audit(
         label_changes=job.label_changes,
         created_at=clock(),
     )
-    await insert_audit(connection, job_id, new, seed=job.policy.seed)
+    await insert_audit(connection, job_id, new, seed=job.policy.seed, summary=new.summary(job.audit))
     return job, new
 
 

@@ -237,3 +237,23 @@ async def test_a_deleted_job_takes_its_audits_along(new_job):
     await begin(job)
     assert (await job.http.delete(job.path)).status_code == 204
     assert (await job.http.get(f"{job.path}/audits")).json()["code"] == "job-unknown"
+
+
+async def test_a_certificate_holds_while_another_audit_runs(new_job):
+    """Nothing speaks against it until the second audit is decided."""
+    job = await labeled(new_job, 60)
+    audit = await begin(job, min_accuracy=0.8)
+    while audit["state"] == "running":
+        audit = (await check(job, await pending(job, limit=5))).json()
+    certified = (await job.status())["trust"]
+    assert (audit["state"], certified["state"]) == ("proven", "certified")
+    await begin(job, min_accuracy=0.95)
+    await check(job, await pending(job, "2", limit=2), "2")
+    during = (await job.status())["trust"]
+    assert {**during, "message": ""} == {**certified, "message": ""}
+    assert "Audit 2 is running; items checked so far: 2." in during["message"]
+    second = {"state": "running"}
+    while second["state"] == "running":
+        second = (await check(job, await pending(job, "2", limit=5), "2", label="dog")).json()
+    assert second["state"] == "refuted"
+    assert (await job.status())["trust"]["state"] == "measured"

@@ -6,6 +6,7 @@ import random
 import pytest
 from sqlalchemy import text
 
+from tests.api.crowds import refit
 from tests.jobs import LEARNING
 from tests.promises.invariants import broken_invariants
 
@@ -218,3 +219,15 @@ async def test_gold_does_not_outlive_the_votes_that_made_it(new_job, database):
     (one,) = (await job.next("honest"))["assignments"]
     await job.http.post(f"{job.path}/answers", json={"assignment": one["id"], "label": "dog"})
     assert (await profile(job, "honest"))["gold"]["asked"] == 0
+
+
+async def test_a_job_without_labels_does_not_deny_its_gold(new_job):
+    """It has compared answers with the truth, although no item but gold has a label."""
+    job = await with_gold(new_job, items=1, gold=12)
+    for item in (f"g{n}" for n in range(1, 13)):
+        for worker in ("a", "b"):
+            await job.answer(item, worker, "cat" if int(item[1:]) % 2 else "dog")
+    assert (await refit(job))["state"] == "done"
+    trust = (await job.status())["trust"]
+    assert (trust["state"], trust["claimed"], trust["checked"]) == ("unverified", None, 12)
+    assert "right on 12 of 12 items of known truth" in trust["message"]
