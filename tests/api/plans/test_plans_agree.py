@@ -47,6 +47,14 @@ async def test_each_says_for_which_kind_of_job_its_other_figures_speak(plan):
         assert "counts votes of equally good workers" in told["default_job"]["message"]
 
 
+async def test_a_plan_does_not_pass_over_that_labels_will_be_right_less_often_than_asked(plan):
+    told = (await plan("accuracy-cost"))["default_job"]
+    assert told["accuracy"]["expected"] < 0.93
+    assert f"expect about {told['accuracy']['expected']:.2f} of the labels to be right, not 0.95" in told["message"]
+    modest = await plan("accuracy-cost", min_accuracy=0.6)
+    assert "gold" not in modest["default_job"]["message"]
+
+
 async def test_counted_votes_are_offered_to_those_who_ask_for_them(plan):
     told = await plan("requirement", job="counted-votes")
     assert told["default_job"] is None
