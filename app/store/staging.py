@@ -46,13 +46,14 @@ _COPIED = (
     ),
 )
 
+_GIVEN_GOLD = "CASE WHEN known.promoted THEN NULL ELSE known.gold END"  # by the requester, not by the crowd
 # The same encoder wrote both sides, so equal texts are equal contents. Only different texts must be compared.
-_DIFFERENT_FROM_JOB = """
+_DIFFERENT_FROM_JOB = f"""
     SELECT sent.position, sent.key, sent.payload, sent.cost, sent.gold, sent.prior, sent.features,
-        known.payload::text, known.cost, known.gold, known.prior, known.features
+        known.payload::text, known.cost, {_GIVEN_GOLD}, known.prior, known.features
     FROM staged_item sent JOIN item known ON known.job_id = $1 AND known.key = sent.key
     WHERE (sent.payload, sent.cost, sent.gold, sent.prior, sent.features)
-        IS DISTINCT FROM (known.payload::text, known.cost, known.gold, known.prior, known.features)
+        IS DISTINCT FROM (known.payload::text, known.cost, {_GIVEN_GOLD}, known.prior, known.features)
     ORDER BY sent.position
 """
 _DIFFERENT_FROM_FIRST = """

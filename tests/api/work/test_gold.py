@@ -231,3 +231,15 @@ async def test_a_job_without_labels_does_not_deny_its_gold(new_job):
     trust = (await job.status())["trust"]
     assert (trust["state"], trust["claimed"], trust["checked"]) == ("unverified", None, 12)
     assert "right on 12 of 12 items of known truth" in trust["message"]
+
+
+async def test_items_that_the_crowd_made_gold_may_be_sent_again(new_job, database):
+    """A requester who repeats an upload has changed nothing, whatever the crowd has found since."""
+    job = await new_job(items=2, auto_gold=AUTO, **LEARNING | {"requirement": {"kind": "count", "labels": 4}})
+    await resolve(job, "i1", "cat", "a", "b", "c", "d")
+    assert await gold_rows(database, job) == {"i1": True}
+    rows = [{"key": f"i{n}", "payload": {"n": n}, "cost": "1"} for n in (1, 2)]
+    again = await job.http.post(f"{job.path}/items", json=rows)
+    assert (again.status_code, again.json().get("unchanged")) == (201, 2)
+    other = await job.http.post(f"{job.path}/items", json=[rows[0] | {"gold": "cat"}])
+    assert (other.status_code, other.json()["code"]) == (409, "item-conflict")
