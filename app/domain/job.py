@@ -118,7 +118,9 @@ class Job:
     def refit_may_reopen(self) -> bool:
         """Whether a refit may open closed items again: by the policy, or by what items of known truth show."""
         schedule = self.policy.refit
-        return schedule is not None and (schedule.reopen or self.calibration is not None or self.gold_items > 0)
+        knows_truth = self.calibration is not None or self.gold_items > 0
+        is_audited = self.audit is not None and self.audit["checked"] > 0
+        return schedule is not None and (schedule.reopen or knows_truth or is_audited)
 
     @property
     def claimed(self) -> float | None:

@@ -195,6 +195,21 @@ async def test_pending_verdicts_may_open_items_again(new_job, database):
         assert (await told(job, workers=["b", "c"]))[:2] == ("wait", code)
 
 
+async def test_a_refit_that_learns_from_an_audit_may_open_items_again(new_job, database):
+    job = await new_job(items=2, requirement={"kind": "count", "labels": 1})
+    for item in ("i1", "i2"):
+        assert (await job.answer(item, "a", "cat")).status_code == 200
+    assert (await job.http.post(f"{job.path}/audits", json={})).status_code == 201
+    checked = await job.http.post(f"{job.path}/audits/1/answers", json=[{"item": "i1", "label": "dog"}])
+    assert checked.status_code == 200, checked.text
+    assert (await told(job, worker="b"))[:2] == ("stop", "all-resolved")
+    columns = "job_id, operation_id, kind, state, created_at"
+    refit = f"INSERT INTO operation ({columns}) VALUES (:job, 1, 'refit', 'waiting', now())"
+    async with database.begin() as connection:
+        await connection.execute(text(refit), {"job": job.id})
+    assert (await told(job, worker="b"))[:2] == ("wait", "refit-running")
+
+
 async def test_nobody_named_is_told_about_all_registered_workers(new_job):
     """More than a first team of 64 cheap workers have answered everything; the experts cost too much."""
     names = [f"c{n:02}" for n in range(70)]
