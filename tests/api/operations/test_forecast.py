@@ -113,7 +113,7 @@ async def test_the_forecast_of_a_running_job_is_in_its_status(new_job):
 
 
 async def test_gold_is_no_proof_of_the_accuracy_of_labels(new_job):
-    """Its labels were given. Of a job that resolves nothing else, nothing is foretold."""
+    """Its labels were given. Of a job that resolves nothing else, nothing is predicted."""
     job = await new_job(5, **LEARNING | {"budget": "2"})
     await job.http.post(f"{job.path}/items", json=[{"key": f"g{n}", "gold": "cat"} for n in range(20)])
     for item in ("i1", "i2"):
