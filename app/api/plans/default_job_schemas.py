@@ -69,19 +69,19 @@ def default_job_out(request: DefaultJobRequest, found: Forecast, *, crowd_known:
         accuracy=told.accuracy,
         message=f"`default_job` is a default job, which learns who is good, with {crowd}. All other figures of "
         "this plan are of a job that counts votes of equally good workers (`anonymous` and `majority`)."
-        f"{_shortfall(wish, found)}",
+        f"{_shortfall(request, found)}",
     )
 
 
-def _shortfall(wish: DefaultWish, found: Forecast) -> str:
+def _shortfall(request: DefaultJobRequest, found: Forecast) -> str:
     """A sentence for those who would rely on labels that are right less often than they ask."""
     accuracy = found.end.accuracy
-    if accuracy is None or accuracy.expected > wish.accuracy - _NEARLY:
+    if accuracy is None or accuracy.expected > request.accuracy - _NEARLY:
         return ""
     return (
         " Without gold such a crowd errs together more often than its answers show: expect about "
-        f"{accuracy.expected:.2f} of the labels to be right, not {wish.accuracy:g}. With 50 gold items the job finds "
-        "out, and asks more or gives items up."
+        f"{accuracy.expected:.2f} of the labels to be right, not {request.accuracy:g}. With 50 gold items the job "
+        "finds out, and asks more or gives items up."
     )
 
 

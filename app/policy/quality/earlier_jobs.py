@@ -5,7 +5,7 @@ from math import exp, log, sqrt
 import numpy as np
 from scipy import special
 
-from app.policy.quality.calibration import _CENTRE, PUBLIC_SETS, Calibration, CalibrationPrior, calibrate
+from app.policy.quality.calibration import _CENTRE, OTHER_CROWDS, WITH_GOLD, Calibration, CalibrationPrior, calibrate
 
 _ABOVE = 4.0  # discounted logits above the centre, where labels are nearly as sure as they get
 _DEVIATIONS = 3.92  # standard deviations between the two ends of a 95 % interval
@@ -24,7 +24,7 @@ def prior_from(earlier: Calibration) -> CalibrationPrior:
     >>> sure = calibrate(np.full(200, 0.98), np.zeros(200), np.arange(200) >= 60)
     >>> start = starting_map(prior_from(sure))
     >>> [round(float(each.of(np.array([0.98]), np.zeros(1))[0]), 2) for each in (sure, start)]
-    [0.73, 0.72]
+    [0.71, 0.7]
     """
     level, level_spread = _logit_at(earlier, _CENTRE)
     above, above_spread = _logit_at(earlier, _CENTRE + _ABOVE)
@@ -32,9 +32,9 @@ def prior_from(earlier: Calibration) -> CalibrationPrior:
     slope_spread = sqrt(max(above_spread**2 - level_spread**2, 0.0)) / _ABOVE
     return CalibrationPrior(
         level=level,
-        level_spread=_wider(level_spread, PUBLIC_SETS.level_spread),
+        level_spread=_wider(level_spread, OTHER_CROWDS.level_spread, WITH_GOLD.level_spread),
         log_slope=log(slope),
-        log_slope_spread=_wider(slope_spread / slope, PUBLIC_SETS.log_slope_spread),
+        log_slope_spread=_wider(slope_spread / slope, OTHER_CROWDS.log_slope_spread, WITH_GOLD.log_slope_spread),
     )
 
 
@@ -50,5 +50,5 @@ def _logit_at(earlier: Calibration, logit: float) -> tuple[float, float]:
     return (low + high) / 2, (high - low) / _DEVIATIONS
 
 
-def _wider(spread: float, between_crowds: float) -> float:
-    return min(sqrt(spread**2 + (_BETWEEN_JOBS * between_crowds) ** 2), between_crowds)
+def _wider(spread: float, between_crowds: float, most: float) -> float:
+    return min(sqrt(spread**2 + (_BETWEEN_JOBS * between_crowds) ** 2), most)

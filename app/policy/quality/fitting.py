@@ -8,7 +8,7 @@ import numpy as np
 from app.policy.core.arrays import Array, IntArray, Mask
 from app.policy.core.ballots import UNKNOWN, Ballots
 from app.policy.core.belief import ItemContext, State
-from app.policy.quality.calibration import MIN_CHECKED, PUBLIC_SETS, Calibration, CalibrationPrior, calibrate
+from app.policy.quality.calibration import MIN_CHECKED, WITH_GOLD, Calibration, CalibrationPrior, calibrate
 from app.policy.quality.echoes import find_echoes
 from app.policy.worker_models.base import Refitted, WorkerModel, with_opinions
 from app.policy.worker_models.inference.answer_replay import widened
@@ -44,7 +44,7 @@ def fit(
     *,
     stage_only: bool = False,
     audited: IntArray | None = None,
-    calibration_prior: CalibrationPrior = PUBLIC_SETS,
+    calibration_prior: CalibrationPrior = WITH_GOLD,
 ) -> Fit:
     """Choose the stage by the job's own answers, then fit them all under it.
 

@@ -22,7 +22,7 @@ from app.domain.item import ItemRow
 from app.domain.job import Job
 from app.domain.operation import Operation
 from app.policy.core.belief import Array
-from app.policy.quality.calibration import PUBLIC_SETS
+from app.policy.quality.calibration import WITH_GOLD
 from app.policy.quality.fitting import Fit, FittedCrowd, fit
 from app.store.answers import votes_on_items_since, votes_since
 from app.store.item_decisions import item_rows_of, versions_of
@@ -134,7 +134,7 @@ def _fit_history(history: History) -> tuple[Fit, dict[str, LowInformation]]:
         context,
         crowd,
         audited=history.audited,
-        calibration_prior=job.calibration_prior or PUBLIC_SETS,
+        calibration_prior=job.calibration_prior or WITH_GOLD,
     )
     return found, find_low_information(history, found, ballots.given)
 
