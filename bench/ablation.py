@@ -8,17 +8,18 @@ are means over crowds, and their difference to the default.
 import argparse
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
 from unittest.mock import patch
 
 import numpy as np
 
+from app.policy.core.decision import Reason
 from app.policy.job_policy import JobPolicy
 from app.policy.worker_choice import Pair, Pull
 from app.policy.worker_models.auto import auto_stages
-from app.policy.worker_models.auto.stage_models import EqualShares, Rows
+from app.policy.worker_models.auto.stage_models import CrowdAccuracy, Rows
 from app.policy.worker_models.stages import StageChoice
 from app.simulation.crowd_generator import generate_answers
 from app.simulation.named_policies import Workers, policy_of
@@ -31,10 +32,8 @@ BUDGETS = (2, 3, 5)
 
 
 @contextmanager
-def without_average() -> Iterator[None]:
-    """The items are those of the stage in force."""
-    with patch.object(auto_stages, "OTHER_SHARE", {}):
-        yield
+def as_it_is() -> Iterator[None]:
+    yield
 
 
 @contextmanager
@@ -45,34 +44,25 @@ def without_copiers() -> Iterator[None]:
 
 
 @contextmanager
-def without_choice() -> Iterator[None]:
-    """Both models are fitted and averaged half and half, and nothing is held out; copiers are looked for."""
+def one_accuracy() -> Iterator[None]:
+    """One accuracy per worker and nothing else: no rows, and no look for copiers."""
 
     def stays(_contest: object, stage: int) -> StageChoice:
-        return StageChoice(stage, {}, 0, auto_stages.Reason("fixed", ""))
+        return StageChoice(stage, {}, 0, Reason("fixed", ""))
 
-    with patch.object(auto_stages, "choose_between", stays):
+    with patch.object(auto_stages, "choose_between", stays), without_copiers():
         yield
 
 
 @contextmanager
-def one_accuracy() -> Iterator[None]:
-    """One accuracy per worker and nothing else: no rows, no average, no look for copiers."""
-    with without_average(), without_choice(), without_copiers():
+def shared_by_the_crowd(model_fields: dict[str, object]) -> Iterator[None]:
+    """The stages of `auto` with other constants."""
+    with ExitStack() as stack:
+        for kind in (CrowdAccuracy, Rows):
+            for name, value in model_fields.items():
+                if name in vars(kind):
+                    stack.enter_context(patch.object(kind, name, value))
         yield
-
-
-@contextmanager
-def same_newcomers() -> Iterator[None]:
-    """A new worker is expected to be right with .8 in every crowd."""
-    with patch.object(EqualShares, "learns_newcomers", False), patch.object(Rows, "learns_newcomers", False):
-        with patch("app.policy.worker_models.auto.auto_model.Auto.learns_newcomers", False):
-            yield
-
-
-@contextmanager
-def as_it_is() -> Iterator[None]:
-    yield
 
 
 def serving_everybody(policy: JobPolicy) -> JobPolicy:
@@ -94,11 +84,11 @@ def _choosing(fields: dict[str, float], policy: JobPolicy) -> JobPolicy:
 VERSIONS: dict[Workers, dict[str, tuple[Callable, Callable[[JobPolicy], JobPolicy]]]] = {
     "pull": {
         "default": (as_it_is, unchanged),
-        "no average": (without_average, unchanged),
-        "no stage choice": (without_choice, unchanged),
-        "no copiers": (without_copiers, unchanged),
         "one accuracy": (one_accuracy, unchanged),
-        "same newcomers": (same_newcomers, unchanged),
+        "no copiers": (without_copiers, unchanged),
+        "same newcomers": (partial(shared_by_the_crowd, {"learns_newcomers": False}), unchanged),
+        "equal shares": (partial(shared_by_the_crowd, {"shares_held": np.inf}), unchanged),
+        "independent errors": (partial(shared_by_the_crowd, {"spread_of_errors": np.inf}), unchanged),
         "everybody served": (as_it_is, serving_everybody),
     },
     "choose": {

@@ -9,10 +9,10 @@ from scipy import special
 from app.policy.core.arrays import Array, Mask
 
 _DISSENT = 2.5  # logits of confidence that a unit of log(1 + dissent) is worth; from 2 to 4 it makes little difference
-_CENTRE = 1.5  # discounted logit, about where jobs stop: there the two parameters are nearly independent
+CENTRE = 1.5  # discounted logit, about where jobs stop: there the two parameters are nearly independent
 _FAVOURABLE = 0.75  # the probability that the true accuracy is below the favourable one; items are given up by it
 _LOW, _HIGH = 0.025, 0.975  # of the interval that people see
-_WIDER = 1.75  # times as far as the public sets differ, a new crowd may differ from them; see `widened`
+_WIDER = 1.6  # times as far as the public sets differ, a new crowd may differ from them; see `widened`
 MIN_CHECKED = 10  # items of known truth: fewer say next to nothing beyond the prior, which is of other crowds
 _SURE = 1e-9  # no confidence is closer to 0 or 1
 
@@ -96,7 +96,7 @@ class Calibration:
 
 
 # Fitted to the jobs of 14 public sets by `bench/calibration_prior.py`, each set counting as 50 items.
-OTHER_CROWDS = CalibrationPrior(level=1.67, level_spread=0.46, log_slope=-1.21, log_slope_spread=0.3)
+OTHER_CROWDS = CalibrationPrior(level=1.71, level_spread=0.52, log_slope=-1.31, log_slope_spread=0.32)
 WITH_GOLD = OTHER_CROWDS.widened()
 
 
@@ -127,10 +127,10 @@ def calibrate(confidence: Array, dissent: Array, right: Mask, prior: Calibration
 
     >>> before, after = (calibrate(np.full(n, 0.98), np.zeros(n), np.full(n, True)) for n in (0, 50))
     >>> [round(float(each.of(np.array([0.98]), np.zeros(1))[0]), 2) for each in (before, after)]
-    [0.9, 0.97]
+    [0.89, 0.97]
     """
     weight = special.softmax(prior.log_density() + log_likelihood(confidence, dissent, right))
-    maps = special.expit(_LEVELS[:, None] + _SLOPES[:, None] * (_KNOTS - _CENTRE))  # (pairs, knots)
+    maps = special.expit(_LEVELS[:, None] + _SLOPES[:, None] * (_KNOTS - CENTRE))  # (pairs, knots)
     expected = weight @ maps
     low, favourable, high = (np.array(each) for each in zip(*(_quantiles(at, weight) for at in maps.T), strict=True))
     return Calibration(
@@ -145,7 +145,7 @@ def calibrate(confidence: Array, dissent: Array, right: Mask, prior: Calibration
 
 def log_likelihood(confidence: Array, dissent: Array, right: Mask) -> Array:
     """The log-probability of these items by each map of the grid, shape (pairs,)."""
-    at = _LEVELS[:, None] + _SLOPES[:, None] * (discounted(confidence, dissent) - _CENTRE)  # (pairs, items)
+    at = _LEVELS[:, None] + _SLOPES[:, None] * (discounted(confidence, dissent) - CENTRE)  # (pairs, items)
     return np.asarray(special.log_expit(np.where(right, at, -at)).sum(axis=1))
 
 

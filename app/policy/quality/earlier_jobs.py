@@ -5,7 +5,7 @@ from math import exp, log, sqrt
 import numpy as np
 from scipy import special
 
-from app.policy.quality.calibration import _CENTRE, OTHER_CROWDS, WITH_GOLD, Calibration, CalibrationPrior, calibrate
+from app.policy.quality.calibration import CENTRE, OTHER_CROWDS, WITH_GOLD, Calibration, CalibrationPrior, calibrate
 
 _ABOVE = 4.0  # discounted logits above the centre, where labels are nearly as sure as they get
 _DEVIATIONS = 3.92  # standard deviations between the two ends of a 95 % interval
@@ -24,10 +24,10 @@ def prior_from(earlier: Calibration) -> CalibrationPrior:
     >>> sure = calibrate(np.full(200, 0.98), np.zeros(200), np.arange(200) >= 60)
     >>> start = starting_map(prior_from(sure))
     >>> [round(float(each.of(np.array([0.98]), np.zeros(1))[0]), 2) for each in (sure, start)]
-    [0.71, 0.7]
+    [0.71, 0.71]
     """
-    level, level_spread = _logit_at(earlier, _CENTRE)
-    above, above_spread = _logit_at(earlier, _CENTRE + _ABOVE)
+    level, level_spread = _logit_at(earlier, CENTRE)
+    above, above_spread = _logit_at(earlier, CENTRE + _ABOVE)
     slope = min(max((above - level) / _ABOVE, _FLATTEST), _STEEPEST)
     slope_spread = sqrt(max(above_spread**2 - level_spread**2, 0.0)) / _ABOVE
     return CalibrationPrior(

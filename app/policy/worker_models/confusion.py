@@ -9,6 +9,7 @@ from app.policy.core.ballots import Ballots, sum_by
 from app.policy.core.belief import Belief, ItemContext  # noqa: F401  the doctest has a context
 from app.policy.worker_models.inference.dirichlet_skills import expected
 from app.policy.worker_models.inference.latent_truth import LatentTruth, without
+from app.policy.worker_models.inference.repeated_errors import chances_of_wrong, repeats
 
 
 class Confusion(LatentTruth):
@@ -46,7 +47,14 @@ class Confusion(LatentTruth):
         return dirichlets.reshape(len(dirichlets), dirichlets.shape[1] ** 2)
 
     def chances(self, belief: Belief, skill: Array) -> Array:
-        return np.asarray(np.einsum("ij,ijk->ik", belief.posterior, expected(self.dirichlets(skill))))
+        rows, classes = expected(self.dirichlets(skill)), belief.votes.shape[1]
+        if not repeats(classes, self.spread_of_errors):
+            return np.asarray(np.einsum("ij,ijk->ik", belief.posterior, rows))
+        said, weight = chances_of_wrong(belief.votes, belief.posterior, self.spread_of_errors)
+        right = np.einsum("ijj->ij", rows)
+        wrong = said * (np.einsum("ij,ijk->ik", weight, rows) - weight * right)
+        found = belief.posterior * right + wrong
+        return np.asarray(found / found.sum(axis=1, keepdims=True))
 
     def answer_probability(self, rows: Array, worker: Index, label: Index, classes: int) -> Array:  # noqa: ARG002  one row each
         return np.asarray(rows[worker, :, label])

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.special import beta
 
 from app.policy.core.ballots import Ballots
 from app.policy.core.belief import ItemContext
@@ -35,11 +36,15 @@ ANSWERS = st.lists(st.tuples(st.floats(0.5, 50), st.floats(0.5, 50), st.integers
 
 @given(answers=ANSWERS)
 def test_the_belief_is_the_product_of_the_answers_probabilities(answers):
-    """With three classes, P(t) ~ the product of P(answer | t), written out."""
+    """With three classes, P(t) ~ the product of P(answer | t), written out; wrong answers share a Beta(1, 1)."""
     weight = np.ones(3)
     for right, wrong, label in answers:
         hit = right / (right + wrong)
-        weight *= np.where(np.arange(3) == label, hit, (1 - hit) / 2)
+        weight *= np.where(np.arange(3) == label, hit, 1 - hit)
+    given = np.bincount([label for *_, label in answers], minlength=3)
+    for truth in range(3):
+        one, other = np.delete(given, truth)
+        weight[truth] *= beta(one + 1, other + 1)
     found = ONE_ACCURACY.read(after(ONE_ACCURACY, answers, 3), FACTS).posterior[0]
     assert found == pytest.approx(weight / weight.sum(), rel=1e-9)
 

@@ -15,7 +15,9 @@ from app.policy.worker_models.base import Refitted, credit
 from app.policy.worker_models.stages import StageChoice, Stages
 
 PLAIN, ROWS, COPIED = 0, 1, 2  # the stages: one accuracy, a row per true class, copiers
+_BINARY = 2
 _MIN_ANSWERS = 100  # before stages are compared
+_NO_ROWS = "With {} labels, one accuracy per worker gives right labels more often than a row per label does"
 _MIN_EVIDENCE = 1e-3  # pseudo-answers of each kind that a converted skill keeps
 
 
@@ -85,6 +87,8 @@ class AutoStages(Stages):
         copied = choose_copied(self._contest(ballots, context, prior, stage), _MIN_ANSWERS, in_force=stage == COPIED)
         if copied is not None:
             return copied
+        if self.classes > _BINARY:
+            return StageChoice(PLAIN, {}, 0, Reason("one-stage", _NO_ROWS.format(self.classes)))
         if stage != COPIED:
             return choose_between(self._contest(ballots, context, prior, stage), stage)
         found = choose_between(self._contest(ballots, context, prior, PLAIN), PLAIN)  # whose skills have the same shape
@@ -92,9 +96,9 @@ class AutoStages(Stages):
         return replace(found, reason=Reason(found.reason.code, message))
 
     def refit(self, stage: int, ballots: Ballots, context: ItemContext, skill: Array, prior: Array) -> Refitted:
-        """What all answers say while this stage acts; the items are averaged with the other one of the first two."""
+        """What all answers say while this stage acts; with two labels averaged with the other one of the first two."""
         found = super().refit(stage, ballots, context, skill, prior)
-        if stage not in OTHER_SHARE or len(self.names) == 1:
+        if self.classes > _BINARY or stage not in OTHER_SHARE:
             return found
         other = 1 - stage
         converted = self.convert(prior, stage, other)

@@ -10,7 +10,7 @@ from app.policy.core.ballots import Ballots
 from app.policy.core.belief import ItemContext
 from app.policy.core.decision import Reason
 from app.policy.worker_models.auto.held_out import Gain, folds, gain, heldout_scores
-from app.policy.worker_models.auto.stage_models import EqualShares, FreeShares, Rows
+from app.policy.worker_models.auto.stage_models import FreeShares, PlainStage, Rows
 from app.policy.worker_models.inference.latent_truth import LatentTruth
 from app.policy.worker_models.stages import StageChoice
 
@@ -30,8 +30,8 @@ class Contest:
     margin: float
 
     def scores_of_plain(self, held: list[Mask]) -> Array:
-        """Held-out scores of one accuracy per worker, with equal or estimated class shares, whichever is better."""
-        models = [kind(prior=self.prior) for kind in (EqualShares, FreeShares)]
+        """Held-out scores of one accuracy per worker, with class shares held or free, whichever is better."""
+        models = [kind(prior=self.prior) for kind in (PlainStage, FreeShares)]
         return max((self.scores(model, self.plain, held) for model in models), key=np.mean)
 
     def scores_of_rows(self, held: list[Mask]) -> Array:

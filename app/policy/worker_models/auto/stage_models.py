@@ -1,19 +1,27 @@
 """The models that the first two stages of `auto` use, and are compared by."""
 
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from app.policy.worker_models.confusion import Confusion
-from app.policy.worker_models.inference.error_rate import OneAccuracy
+from app.policy.worker_models.inference.error_rate import ErrorRate
 
 
-class EqualShares(OneAccuracy):
-    """One accuracy per worker."""
+class CrowdAccuracy(ErrorRate):
+    """One accuracy per worker, and what a crowd shares: how good new workers are, common classes, repeated errors."""
 
     learns_newcomers: ClassVar[bool] = True
+    shares_held: ClassVar[float] = 5.0
+    spread_of_errors: ClassVar[float] = 2.0
 
 
-class FreeShares(EqualShares):
-    """The same where classes may be unequally common."""
+class PlainStage(CrowdAccuracy):
+    """The first stage, as a model of its own."""
+
+    kind: Literal["one-coin"] = "one-coin"
+
+
+class FreeShares(PlainStage):
+    """The same where classes may be as unequally common as the answers say."""
 
     shares_held: ClassVar[float] = 0.0
 

@@ -11,6 +11,7 @@ from app.policy.core.ballots import Ballots, sum_by
 from app.policy.core.belief import ItemContext, State
 from app.policy.worker_models.base import Refitted, with_gold
 from app.policy.worker_models.inference.dirichlet_skills import DirichletSkills, expected
+from app.policy.worker_models.inference.repeated_errors import factor_of_answer, log_factor, repeats
 from app.policy.worker_models.inference.source_opinions import GivenOpinions, counts_of_opinions, opinion_likelihood
 from app.policy.worker_models.inference.true_class import MIN_PRIOR, TrueClassModel, log_normalised
 
@@ -80,6 +81,9 @@ class LatentTruth(TrueClassModel, DirichletSkills):
         if ballots.opinions is not None:
             context = replace(context, prior=None)  # opinions are answers
         before = self.start(context, ballots.classes).model_state
+        repeated: Array | float = 0.0
+        if repeats(ballots.classes, self.spread_of_errors):
+            repeated = log_factor(ballots.votes(), self.spread_of_errors)
         informed = ballots.answered | context.known
         opinions = None if ballots.opinions is None else GivenOpinions.of(ballots.opinions, informed)
         has_prior = None if context.prior is None else np.asarray(~np.isnan(context.prior).any(axis=1))
@@ -97,14 +101,14 @@ class LatentTruth(TrueClassModel, DirichletSkills):
                 of_crowd = self._newcomer_of_crowd(posterior, ballots, ~context.known, new)
                 prior = np.where(new[:, None], of_crowd, prior)
             shares = log_shares(posterior, informed, has_prior, self.shares_held)
-            log_posterior = log_normalised(before + shares + likelihoods)
+            log_posterior = log_normalised(before + shares + likelihoods + repeated)
             found = np.exp(log_posterior)
             moved = mean_of(np.abs(found - posterior)[ballots.answered])
             posterior, iteration = found, iteration + 1
             steps.append(log_posterior)
         skill, likelihoods = self._step(skill, posterior, prior, ballots, opinions)
         state = State(ballots.votes(), log_posterior)
-        blind = self._blind(context, state, shares + likelihoods) if context.known.any() else None
+        blind = self._blind(context, state, shares + likelihoods + repeated) if context.known.any() else None
         return Refitted(state, skill, iteration, converged=moved <= converged, blind=blind)
 
     def _step(
@@ -168,6 +172,8 @@ class LatentTruth(TrueClassModel, DirichletSkills):
         """
         fit = self._fit(rest, context, prior, _NEARLY_CONVERGED)
         probability = self.answer_probability(expected(self.dirichlets(fit.skill)), out.worker, out.label, out.classes)
+        if repeats(rest.classes, self.spread_of_errors):
+            probability = probability * factor_of_answer(fit.state.votes[out.item], out.label, self.spread_of_errors)
         return np.asarray(np.log((np.exp(fit.state.model_state[out.item]) * probability).sum(axis=1)))
 
 

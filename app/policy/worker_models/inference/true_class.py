@@ -2,12 +2,14 @@
 
 from abc import abstractmethod
 from functools import cache, reduce
+from typing import ClassVar
 
 import numpy as np
 
 from app.policy.core.arrays import Array, Index
 from app.policy.core.belief import Belief, ItemContext, State, one_more_vote
 from app.policy.worker_models.base import PosteriorAfter, WorkerModel
+from app.policy.worker_models.inference.repeated_errors import factor_of_answer, log_factor_of_more, repeats
 
 IMPOSSIBLE = -1e9  # log of a probability that no number of answers can raise, and still a finite number
 
@@ -23,6 +25,8 @@ class TrueClassModel(WorkerModel):
     The state of an item is log P(t), uniform before the first answer; where the truth is known, it is certain. The
     item's prior, `context.prior`, is the likelihood of a first answer: that of its source.
     """
+
+    spread_of_errors: ClassVar[float] = np.inf  # of the wrong answers to one item: `repeated_errors`; inf: independent
 
     @abstractmethod
     def likelihood(self, skill: Array, label: Index, classes: int) -> Array:
@@ -56,8 +60,11 @@ class TrueClassModel(WorkerModel):
         return np.stack([(belief.posterior * of_class).sum(axis=1) for of_class in each], axis=1)
 
     def after_answer(self, state: State, context: ItemContext, skill: Array, label: Index) -> State:  # noqa: ARG002  the prior is in the state
-        gained = np.log(self.likelihood(skill, label, state.votes.shape[1]))
-        return State(one_more_vote(state.votes, label), log_normalised(state.model_state + gained))
+        votes = state.votes
+        likelihood = self.likelihood(skill, label, votes.shape[1])
+        if repeats(votes.shape[1], self.spread_of_errors):
+            likelihood = likelihood * factor_of_answer(votes, label, self.spread_of_errors)
+        return State(one_more_vote(votes, label), log_normalised(state.model_state + np.log(likelihood)))
 
     def learn(self, state: State, context: ItemContext, skill: Array, label: Index) -> tuple[State, Array]:
         after = self.after_answer(state, context, skill, label)
@@ -73,6 +80,8 @@ class TrueClassModel(WorkerModel):
 
         def after(c: int, votes: Array) -> Array:
             further = now + votes[..., None, :] * gained_by(c)
+            if repeats(classes, self.spread_of_errors):
+                further = further + log_factor_of_more(state.votes, c, votes, self.spread_of_errors).swapaxes(-2, -1)
             weight = np.exp(further - further.max(axis=-2, keepdims=True))
             return np.asarray((weight / weight.sum(axis=-2, keepdims=True)).swapaxes(-2, -1))
 
