@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from app.policy.core.arrays import Array, Mask
 from app.policy.core.belief import IntArray
 from app.policy.job_policy import JobPolicy
 from app.policy.quality import fitting
@@ -75,6 +76,10 @@ def run_once(crowd: RecordedAnswers, asked: float, gold: int, run: int, expected
     return TrustFigures(right.mean(), claimed.mean(), resolved.sum() / others.sum(), job.answers / len(crowd.items))
 
 
+def _calibrate_by(prior: CalibrationPrior, confidence: Array, dissent: Array, right: Mask, *_: object) -> Calibration:
+    return calibrate(confidence, dissent, right, prior)
+
+
 def expected_of(expected: Calibration, confidence: np.ndarray, dissent: np.ndarray) -> np.ndarray:
     """What is expected of labels with this mean confidence and dissent, as `Job.claimed` computes it."""
     return expected.of(np.array([confidence.mean()]), np.expm1([np.log1p(dissent).mean()]))
@@ -100,7 +105,7 @@ def main() -> None:
                 continue
             crowd = crowd_of(chosen.sets / name, chosen.items)
             prior = CalibrationPrior(**priors[name]) if priors else OTHER_CROWDS
-            fitting.calibrate = partial(calibrate, prior=prior.widened())  # what this set shall be calibrated by
+            fitting.calibrate = partial(_calibrate_by, prior.widened())  # what this set shall be calibrated by
             expected = calibrate(np.empty(0), np.empty(0), np.empty(0, dtype=bool), prior)
             runs = [run_once(crowd, asked, chosen.gold, run, expected) for run in range(chosen.seeds)]
             found = TrustFigures(*np.nanmean(np.array(runs), axis=0))

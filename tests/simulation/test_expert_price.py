@@ -1,4 +1,4 @@
-"""An expert at eight times the price, known to be good, is asked where the crowd disagrees."""
+"""An expert at seven times the price, known to be good, is asked where the crowd disagrees."""
 
 import numpy as np
 import pytest
@@ -9,7 +9,7 @@ from app.policy.worker_choice import Pair
 from app.simulation.crowds import Crowd, skilled, truths
 from app.simulation.simulated_job import SimulatedJob, choices
 
-ITEMS, CROWD, EXPERT_PRICE = 200, 20, 8.0
+ITEMS, CROWD, EXPERT_PRICE = 200, 20, 7.0
 
 
 class Watched(SimulatedJob):

@@ -12,7 +12,7 @@ _DISSENT = 2.5  # logits of confidence that a unit of log(1 + dissent) is worth;
 CENTRE = 1.5  # discounted logit, about where jobs stop: there the two parameters are nearly independent
 _FAVOURABLE = 0.75  # the probability that the true accuracy is below the favourable one; items are given up by it
 _LOW, _HIGH = 0.025, 0.975  # of the interval that people see
-_WIDER = 1.6  # times as far as the public sets differ, a new crowd may differ from them; see `widened`
+_WIDER = 1.75  # times as far as the public sets differ, a new crowd may differ from them; see `widened`
 MIN_CHECKED = 10  # items of known truth: fewer say next to nothing beyond the prior, which is of other crowds
 _SURE = 1e-9  # no confidence is closer to 0 or 1
 
@@ -96,7 +96,7 @@ class Calibration:
 
 
 # Fitted to the jobs of 14 public sets by `bench/calibration_prior.py`, each set counting as 50 items.
-OTHER_CROWDS = CalibrationPrior(level=1.71, level_spread=0.52, log_slope=-1.31, log_slope_spread=0.32)
+OTHER_CROWDS = CalibrationPrior(level=1.75, level_spread=0.46, log_slope=-1.26, log_slope_spread=0.31)
 WITH_GOLD = OTHER_CROWDS.widened()
 
 

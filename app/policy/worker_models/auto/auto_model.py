@@ -32,12 +32,13 @@ class Auto(CrowdAccuracy):
     For the comparison the first stage may estimate how common classes are; otherwise unequal classes would look like
     workers who favour one. The third stage comes into force only on strong evidence.
 
-    Neither of these two is exactly true, and they err on different items. So after a refit the probabilities of an item
+    Neither of the two is exactly true, and they err on different items. So after a refit the probabilities of an item
     are a weighted average of both. Skills, and the weight of the next answers, are those of the stage in force.
 
-    With more labels there is no second stage: rows take the errors that a crowd shares for the truth. With 3 and 5
-    labels per item of web (5 labels) one accuracy is right with .80 and .87 where rows, which predicted answers better,
-    were right with .76 and .79; on five other sets with 3 to 10 labels they are equal (`bench/ablation.py`).
+    With more labels the second stage, `confusion`, is averaged in and never in force: rows take the errors that a crowd
+    shares for the truth. With 3 and 5 labels per item of web (5 labels) jobs were right with .76 and .79 where rows,
+    which predicted answers better, came into force, and with .78 and .84 where they do not; on five other sets with 3
+    to 10 labels it makes no difference (`bench/ablation.py`).
 
     >>> [Auto().stages(labels).names for labels in (2, 5, 101)]
     [('one-coin', 'two-coin', 'copied'), ('one-coin', 'confusion', 'copied'), ('one-coin',)]

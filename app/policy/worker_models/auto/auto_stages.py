@@ -17,7 +17,7 @@ from app.policy.worker_models.stages import StageChoice, Stages
 PLAIN, ROWS, COPIED = 0, 1, 2  # the stages: one accuracy, a row per true class, copiers
 _BINARY = 2
 _MIN_ANSWERS = 100  # before stages are compared
-_NO_ROWS = "With {} labels, one accuracy per worker gives right labels more often than a row per label does"
+_NO_ROWS = "With {} labels, one accuracy per worker stays in force: a row per label takes shared errors for the truth"
 _MIN_EVIDENCE = 1e-3  # pseudo-answers of each kind that a converted skill keeps
 
 
@@ -96,9 +96,9 @@ class AutoStages(Stages):
         return replace(found, reason=Reason(found.reason.code, message))
 
     def refit(self, stage: int, ballots: Ballots, context: ItemContext, skill: Array, prior: Array) -> Refitted:
-        """What all answers say while this stage acts; with two labels averaged with the other one of the first two."""
+        """What all answers say while this stage acts; the items are averaged with the other one of the first two."""
         found = super().refit(stage, ballots, context, skill, prior)
-        if self.classes > _BINARY or stage not in OTHER_SHARE:
+        if stage not in OTHER_SHARE or len(self.names) == 1:
             return found
         other = 1 - stage
         converted = self.convert(prior, stage, other)
