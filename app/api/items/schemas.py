@@ -6,7 +6,7 @@ from contextlib import suppress
 from datetime import datetime
 from typing import Annotated
 
-from pydantic import AfterValidator, BaseModel, Field, JsonValue, WithJsonSchema, model_validator
+from pydantic import AfterValidator, BaseModel, Field, JsonValue, PlainSerializer, WithJsonSchema, model_validator
 from pydantic_core import PydanticCustomError, to_json
 
 from app.api.http.common_schemas import (
@@ -19,10 +19,12 @@ from app.api.http.common_schemas import (
     RequestBody,
 )
 from app.api.http.pagination import NextCursor
-from app.api.work.schemas import Priority, Verdict
+from app.api.work.schemas import Verdict
 from app.domain.item import ItemState
 from app.policy.core.text import Key
 
+# The worth of an answer may be tiny: it has six significant digits.
+Priority = Annotated[float, PlainSerializer(lambda worth: float(f"{worth:.6g}"), return_type=float)]
 _SUSPICIOUS = re.compile(rb"NaN|Infinity|\\u0000")
 
 

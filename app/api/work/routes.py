@@ -35,6 +35,7 @@ from app.errors import (
     AssignmentEnded,
     AssignmentUnknown,
     BudgetExhausted,
+    FieldError,
     InvalidInput,
     ItemClosed,
     ItemUnknown,
@@ -122,6 +123,9 @@ async def next_assignments(
     for `retry_after` seconds, or `stop`; `reason` says why.
     """
     asked = body or NextIn()
+    if asked.worker is not None and asked.workers is not None:
+        wrong = FieldError("#/workers", "Must not be there beside `worker`")
+        raise InvalidInput("The request names one worker and several. Send `worker` or `workers`.", errors=(wrong,))
     workers = None if asked.workers is None else tuple(dict.fromkeys(asked.workers))
     found = await services.batcher.ask(job_id, WorkRequest(asked.worker, asked.count, workers))
     response = NextOut(

@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, Discriminator, Field, PlainSerializer, Tag, model_validator
+from pydantic import BaseModel, Discriminator, Field, Tag, model_validator
 from pydantic_core import PydanticCustomError
 
 from app.api.http.common_schemas import (
@@ -18,9 +18,6 @@ from app.api.http.common_schemas import (
 from app.api.http.pagination import NextCursor
 from app.domain.assignment import AssignmentState
 from app.policy.core.text import Key
-
-# The worth of an answer may be tiny: it has six significant digits.
-Priority = Annotated[float, PlainSerializer(lambda worth: float(f"{worth:.6g}"), return_type=float)]
 
 MOST_ASSIGNMENTS = 100
 MOST_AVAILABLE = 200
@@ -47,19 +44,13 @@ class NextIn(RequestBody):
         int, Field(ge=1, le=MOST_ASSIGNMENTS, description="How many live assignments the worker wants to hold")
     ] = 1
 
-    @model_validator(mode="after")
-    def _names_one_or_several(self) -> "NextIn":
-        if self.worker is not None and self.workers is not None:
-            raise PydanticCustomError("one_or_several", "Must have `worker` or `workers`, not both")
-        return self
-
 
 class WhyOut(BaseModel):
     """Why this item was chosen."""
 
     code: Annotated[str, Field(description="A stable code, for programs")]
     message: Annotated[str, Field(description="A sentence, for people")]
-    priority: Annotated[Priority, Field(description="What an answer on the item is worth")]
+    priority: Annotated[float, Field(description="What an answer on the item is worth")]
 
 
 class AssignmentOut(BaseModel):

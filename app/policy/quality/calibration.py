@@ -79,7 +79,7 @@ class Calibration:
 
         >>> calibration = calibrate(np.full(50, 0.99), np.zeros(50), np.arange(50) >= 10)
         >>> round(calibration.needed_for(0.8), 1), calibration.needed_for(0.99999)
-        (3.9, inf)
+        (3.8, inf)
         """
         at_knots: Array = np.array(self.favourable if favourable else self.accuracy)
         return float(np.interp(accuracy, at_knots, _KNOTS)) if at_knots[-1] >= accuracy else np.inf
@@ -127,7 +127,7 @@ def calibrate(confidence: Array, dissent: Array, right: Mask, prior: Calibration
 
     >>> before, after = (calibrate(np.full(n, 0.98), np.zeros(n), np.full(n, True)) for n in (0, 50))
     >>> [round(float(each.of(np.array([0.98]), np.zeros(1))[0]), 2) for each in (before, after)]
-    [0.89, 0.97]
+    [0.9, 0.97]
     """
     weight = special.softmax(prior.log_density() + log_likelihood(confidence, dissent, right))
     maps = special.expit(_LEVELS[:, None] + _SLOPES[:, None] * (_KNOTS - CENTRE))  # (pairs, knots)

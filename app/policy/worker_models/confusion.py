@@ -9,7 +9,7 @@ from app.policy.core.ballots import Ballots, sum_by
 from app.policy.core.belief import Belief, ItemContext  # noqa: F401  the doctest has a context
 from app.policy.worker_models.inference.dirichlet_skills import expected
 from app.policy.worker_models.inference.latent_truth import LatentTruth, without
-from app.policy.worker_models.inference.repeated_errors import chances_of_wrong, repeats
+from app.policy.worker_models.inference.repeated_errors import chances_of_wrong
 
 
 class Confusion(LatentTruth):
@@ -48,7 +48,7 @@ class Confusion(LatentTruth):
 
     def chances(self, belief: Belief, skill: Array) -> Array:
         rows, classes = expected(self.dirichlets(skill)), belief.votes.shape[1]
-        if not repeats(classes, self.spread_of_errors):
+        if not self.errors_repeat(classes):
             return np.asarray(np.einsum("ij,ijk->ik", belief.posterior, rows))
         said, weight = chances_of_wrong(belief.votes, belief.posterior, self.spread_of_errors)
         right = np.einsum("ijj->ij", rows)

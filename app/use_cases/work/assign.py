@@ -356,4 +356,4 @@ def _why(job: Job, candidate: Candidate, *, second_opinion: bool) -> dict[str, A
         on_trial=trial is not None and bool(trial[0]),
         second_opinion=second_opinion,
     )
-    return {"code": reason.code, "message": reason.message, "priority": candidate.value_per_cost}
+    return {"code": reason.code, "message": reason.message, "priority": float(f"{candidate.value_per_cost:.6g}")}

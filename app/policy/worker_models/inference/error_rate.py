@@ -9,7 +9,7 @@ from app.policy.core.ballots import Ballots, sum_by
 from app.policy.core.belief import Belief
 from app.policy.worker_models.inference.dirichlet_skills import expected
 from app.policy.worker_models.inference.latent_truth import LatentTruth, without
-from app.policy.worker_models.inference.repeated_errors import chances_of_wrong, repeats
+from app.policy.worker_models.inference.repeated_errors import chances_of_wrong
 
 
 class ErrorRate(LatentTruth):
@@ -25,7 +25,7 @@ class ErrorRate(LatentTruth):
 
     def chances(self, belief: Belief, skill: Array) -> Array:
         right, wrong = _of_one_class(expected(skill), belief.votes.shape[1])
-        if not repeats(belief.votes.shape[1], self.spread_of_errors):
+        if not self.errors_repeat(belief.votes.shape[1]):
             return np.asarray(right * belief.posterior + wrong * (1 - belief.posterior))
         said, weight = chances_of_wrong(belief.votes, belief.posterior, self.spread_of_errors)
         return np.asarray(right * belief.posterior + wrong * said * (weight.sum(axis=1, keepdims=True) - weight))

@@ -11,7 +11,7 @@ from app.policy.core.ballots import Ballots, sum_by
 from app.policy.core.belief import ItemContext, State
 from app.policy.worker_models.base import Refitted, with_gold
 from app.policy.worker_models.inference.dirichlet_skills import DirichletSkills, expected
-from app.policy.worker_models.inference.repeated_errors import factor_of_answer, log_factor, repeats
+from app.policy.worker_models.inference.repeated_errors import factor_of_answer, log_factor
 from app.policy.worker_models.inference.source_opinions import GivenOpinions, counts_of_opinions, opinion_likelihood
 from app.policy.worker_models.inference.true_class import MIN_PRIOR, TrueClassModel, log_normalised
 
@@ -82,7 +82,7 @@ class LatentTruth(TrueClassModel, DirichletSkills):
             context = replace(context, prior=None)  # opinions are answers
         before = self.start(context, ballots.classes).model_state
         repeated: Array | float = 0.0
-        if repeats(ballots.classes, self.spread_of_errors):
+        if self.errors_repeat(ballots.classes):
             repeated = log_factor(ballots.votes(), self.spread_of_errors)
         informed = ballots.answered | context.known
         opinions = None if ballots.opinions is None else GivenOpinions.of(ballots.opinions, informed)
@@ -172,7 +172,7 @@ class LatentTruth(TrueClassModel, DirichletSkills):
         """
         fit = self._fit(rest, context, prior, _NEARLY_CONVERGED)
         probability = self.answer_probability(expected(self.dirichlets(fit.skill)), out.worker, out.label, out.classes)
-        if repeats(rest.classes, self.spread_of_errors):
+        if self.errors_repeat(rest.classes):
             probability = probability * factor_of_answer(fit.state.votes[out.item], out.label, self.spread_of_errors)
         return np.asarray(np.log((np.exp(fit.state.model_state[out.item]) * probability).sum(axis=1)))
 

@@ -16,13 +16,6 @@ from scipy.special import gammaln
 
 from app.policy.core.arrays import Array, Index
 
-_BINARY = 2
-
-
-def repeats(classes: int, concentration: float) -> bool:
-    """Whether wrong answers can differ, and do not do so independently."""
-    return classes > _BINARY and np.isfinite(concentration)
-
 
 def factor_of_answer(votes: Array, label: Index, concentration: float) -> Array:
     """By how much answer label[i] to item i is likelier than an independent one, for each true class; (items, classes).

@@ -9,8 +9,9 @@ import numpy as np
 from app.policy.core.arrays import Array, Index
 from app.policy.core.belief import Belief, ItemContext, State, one_more_vote
 from app.policy.worker_models.base import PosteriorAfter, WorkerModel
-from app.policy.worker_models.inference.repeated_errors import factor_of_answer, log_factor_of_more, repeats
+from app.policy.worker_models.inference.repeated_errors import factor_of_answer, log_factor_of_more
 
+_BINARY = 2
 IMPOSSIBLE = -1e9  # log of a probability that no number of answers can raise, and still a finite number
 
 
@@ -27,6 +28,10 @@ class TrueClassModel(WorkerModel):
     """
 
     spread_of_errors: ClassVar[float] = np.inf  # of the wrong answers to one item: `repeated_errors`; inf: independent
+
+    def errors_repeat(self, classes: int) -> bool:
+        """Whether wrong answers to one item can differ, and are not independent."""
+        return classes > _BINARY and self.spread_of_errors < np.inf
 
     @abstractmethod
     def likelihood(self, skill: Array, label: Index, classes: int) -> Array:
@@ -62,7 +67,7 @@ class TrueClassModel(WorkerModel):
     def after_answer(self, state: State, context: ItemContext, skill: Array, label: Index) -> State:  # noqa: ARG002  the prior is in the state
         votes = state.votes
         likelihood = self.likelihood(skill, label, votes.shape[1])
-        if repeats(votes.shape[1], self.spread_of_errors):
+        if self.errors_repeat(votes.shape[1]):
             likelihood = likelihood * factor_of_answer(votes, label, self.spread_of_errors)
         return State(one_more_vote(votes, label), log_normalised(state.model_state + np.log(likelihood)))
 
@@ -80,7 +85,7 @@ class TrueClassModel(WorkerModel):
 
         def after(c: int, votes: Array) -> Array:
             further = now + votes[..., None, :] * gained_by(c)
-            if repeats(classes, self.spread_of_errors):
+            if self.errors_repeat(classes):
                 further = further + log_factor_of_more(state.votes, c, votes, self.spread_of_errors).swapaxes(-2, -1)
             weight = np.exp(further - further.max(axis=-2, keepdims=True))
             return np.asarray((weight / weight.sum(axis=-2, keepdims=True)).swapaxes(-2, -1))
