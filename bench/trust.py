@@ -20,9 +20,11 @@ from app.policy.core.belief import IntArray
 from app.policy.job_policy import JobPolicy
 from app.policy.quality import fitting
 from app.policy.quality.calibration import OTHER_CROWDS, Calibration, CalibrationPrior, calibrate
+from app.simulation.crowds import Crowd, skilled, truths
 from app.simulation.memory_job import MemoryJob
 from app.simulation.recorded_crowd import UNKNOWN, RecordedAnswers, read_crowd
 from app.simulation.sequential_replay import ask_until_done, drawn_gold, recorded_job
+from app.simulation.simulated_job import SimulatedJob, visits
 
 SETS = Path(__file__).resolve().parents[2] / "shared" / "data"
 NAMES = (
@@ -85,6 +87,31 @@ def expected_of(expected: Calibration, confidence: np.ndarray, dissent: np.ndarr
     return expected.of(np.array([confidence.mean()]), np.expm1([np.log1p(dissent).mean()]))
 
 
+def plain_crowd(asked: float, seeds: int) -> None:
+    """A crowd without any surprise: the default beside the exact posterior, which is told how good each worker is."""
+    found: dict[str, list[TrustFigures]] = {"default": [], "told all skills": []}
+    for seed in range(seeds):
+        rng = np.random.default_rng(seed)
+        rates = rng.beta(8, 2, 40)
+        crowd = Crowd(truths(300, 2, rng), skilled(rates, 2))
+        told = np.stack([rates, np.full(40, 1e6)], axis=1)
+        requirement = {"kind": "posterior", "min_probability": asked}
+        policy = JobPolicy.model_validate({"labels": ("a", "b"), "requirement": requirement, "seed": seed})
+        for name, stated in (("default", None), ("told all skills", told)):
+            simulated = SimulatedJob(policy, crowd, np.random.default_rng(seed), stated=stated)
+            for _ in visits(simulated, rng):
+                pass
+            job = simulated.job
+            resolved = job.label != UNKNOWN
+            certainty = job.engine.lookahead(job.rows.all(), job.context).now.certainty
+            right = (job.label == crowd.truth)[resolved].mean()
+            found[name].append(TrustFigures(right, certainty[resolved].mean(), resolved.mean(), job.answers / 300))
+    for name, runs in found.items():
+        right, claimed, resolved, labels = np.mean(np.array(runs), axis=0)
+        said = f"right {right:.3f}  confidence {claimed:.3f}  resolved {resolved:.2f}  labels per item {labels:.2f}"
+        print(f"plain crowd, asked {asked}, {name:16} {said}")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="*", help=f"of {', '.join(NAMES)}; all unless named")
@@ -94,7 +121,12 @@ def main() -> None:
     parser.add_argument("--items", type=int, default=300, help="of a set, at most")
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--priors", type=Path, help="of each set by the others, from calibration_prior.py --leave-out")
+    parser.add_argument("--plain", action="store_true", help="a simulated crowd without surprises instead of the sets")
     chosen = parser.parse_args()
+    if chosen.plain:
+        for asked in chosen.asked:
+            plain_crowd(asked, chosen.seeds)
+        return
     priors = json.loads(chosen.priors.read_text()) if chosen.priors else {}
     for asked in chosen.asked:
         kept, gaps = [], []
