@@ -12,17 +12,15 @@ from app.policy.core.decision import Decision, Reason, Verdict
 from app.policy.core.lookahead import DECIMALS, Lookahead, significant
 from app.policy.core.policy import Uses
 from app.policy.core.randomness import scramble
+from app.policy.core.tuning import TUNED
 from app.policy.job_policy import JobPolicy
 from app.policy.quality.calibration import Calibration
 from app.policy.requirements import Count, Requirement
 from app.policy.requirements.base import HORIZON, progress
-from app.policy.worker_choice.pair import TRIAL_LIFT
 from app.policy.worker_choice.relative_information import relative_information
 from app.policy.worker_models import WorkerModel
 
 GOLD = "gold"  # the reason code of an item whose label the requester gave
-_DOUBT = 0.5  # divided by sqrt(answers): one standard error of an accuracy near 1/2
-_SAME_BELIEF = 0.01  # of a probability: below it, items without answers are not judged again
 _MOST_REMEMBERED = 1000  # different kinds of items
 
 
@@ -167,7 +165,7 @@ class Engine:
         certain = np.eye(len(self.policy.labels))
         if self.source == () or other.source == ():
             return self.source == other.source
-        return bool((np.abs(self.believed(certain) - other.believed(certain)) < _SAME_BELIEF).all())
+        return bool((np.abs(self.believed(certain) - other.believed(certain)) < TUNED.opinions.same_belief).all())
 
     def learn(
         self, state: State, context: ItemContext, skill: Array, label: npt.NDArray[np.intp]
@@ -221,12 +219,12 @@ class Engine:
     def priority(self, lookahead: Lookahead) -> Array:
         """The value of one more answer of the lookahead's worker, per cost of the item; shape (items,).
 
-        An answer on a trial item is valued `TRIAL_LIFT` times as high: such items come first, but not at any price.
+        An answer on a trial item is valued `trial_lift` times as high: such items come first, but not at any price.
         """
         value = priority_of(self.policy.allocation, lookahead, self._job_context)
         trial = self.on_trial(lookahead.context, lookahead.now.total)
         if trial is not None:
-            value = np.where(trial & (value > 0), TRIAL_LIFT * value, value)
+            value = np.where(trial & (value > 0), TUNED.pair.trial_lift * value, value)
         return significant(value)
 
     def tier(self, value: Array, answers: Array) -> IntArray:
@@ -260,11 +258,11 @@ class Engine:
     def information_of_workers(self, skill: Array, price: Array, answers: Array | IntArray) -> Array:
         """The `relative_information` of one more answer of each worker on a fresh item; shape (*, workers)."""
         every = skill.reshape(-1, skill.shape[-1])
-        context = ItemContext.plain(len(every))
+        context, doubt = ItemContext.plain(len(every)), TUNED.low_information.doubt
         fresh = self.initial(context)
         expected, better, worse = (
             Information().value(self.lookahead(fresh, context, each), self._job_context).reshape(skill.shape[:-1])
-            for each in (every, *(self.model.optimistic(every, doubt) for doubt in (_DOUBT, -_DOUBT)))
+            for each in (every, *(self.model.optimistic(every, bonus) for bonus in (doubt, -doubt)))
         )
         return relative_information(np.maximum(better, worse), expected, price, answers)
 

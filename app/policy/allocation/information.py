@@ -10,8 +10,8 @@ from app.policy.allocation.base import Allocation, JobContext
 from app.policy.core.arrays import Array
 from app.policy.core.lookahead import Lookahead
 from app.policy.core.policy import Uses
+from app.policy.core.tuning import TUNED
 
-_ORDER_WHEN_WORKERS_ASK, _ORDER_WHEN_WORKERS_ARE_PICKED = 2.5, 1.5
 _CLOSE_TO_ONE = 1e-6  # closer to 1 the quotient below loses its digits
 
 
@@ -62,7 +62,9 @@ class Information(Allocation):
     ] = None
 
     def value(self, lookahead: Lookahead, job: JobContext) -> Array:
-        order = self.order or (_ORDER_WHEN_WORKERS_ARE_PICKED if job.picks_workers else _ORDER_WHEN_WORKERS_ASK)
+        tuned = TUNED.information
+        default = tuned.order_when_workers_are_picked if job.picks_workers else tuned.order_when_workers_ask
+        order = self.order or default
         expected, left = np.zeros_like(lookahead.chances), np.zeros(len(lookahead.chances))
         for c, answers in lookahead.different_answers():
             chance, posterior = lookahead.chances[:, answers].sum(axis=1), lookahead.posterior_after(c)

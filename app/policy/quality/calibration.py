@@ -7,13 +7,9 @@ import numpy as np
 from scipy import special
 
 from app.policy.core.arrays import Array, Mask
+from app.policy.core.tuning import TUNED
 
-_DISSENT = 2.5  # logits of confidence that a unit of log(1 + dissent) is worth; from 2 to 4 it makes little difference
-CENTRE = 1.5  # discounted logit, about where jobs stop: there the two parameters are nearly independent
-_FAVOURABLE = 0.75  # the probability that the true accuracy is below the favourable one; items are given up by it
 _LOW, _HIGH = 0.025, 0.975  # of the interval that people see
-_WIDER = 1.75  # times as far as the public sets differ, a new crowd may differ from them; see `widened`
-MIN_CHECKED = 10  # items of known truth: fewer say next to nothing beyond the prior, which is of other crowds
 _SURE = 1e-9  # no confidence is closer to 0 or 1
 
 _KNOTS: Array = np.arange(-10.0, 16.01, 0.5)  # discounted logits at which a map is kept
@@ -46,7 +42,8 @@ class CalibrationPrior(NamedTuple):
         each calibrated by the others, this prior keeps .95 - .02 on 12 sets, for fewer labels on the good ones, and the
         fitted one on 9.
         """
-        return self._replace(level_spread=_WIDER * self.level_spread, log_slope_spread=_WIDER * self.log_slope_spread)
+        by = TUNED.calibration.widening
+        return self._replace(level_spread=by * self.level_spread, log_slope_spread=by * self.log_slope_spread)
 
 
 @dataclass(frozen=True)
@@ -95,8 +92,12 @@ class Calibration:
         return cls(checked=stored["checked"], right=stored["right"], **maps)
 
 
-# Fitted to the jobs of 14 public sets by `bench/calibration_prior.py`, each set counting as 50 items.
-OTHER_CROWDS = CalibrationPrior(level=1.75, level_spread=0.46, log_slope=-1.26, log_slope_spread=0.31)
+OTHER_CROWDS = CalibrationPrior(
+    level=TUNED.calibration.level,
+    level_spread=TUNED.calibration.level_spread,
+    log_slope=TUNED.calibration.log_slope,
+    log_slope_spread=TUNED.calibration.log_slope_spread,
+)
 WITH_GOLD = OTHER_CROWDS.widened()
 
 
@@ -106,12 +107,14 @@ def discounted(confidence: Array, dissent: Array) -> Array:
     Of two items of equal confidence, the one on which workers disagree is more often wrong: models take items for
     equally hard, and an item that is asked until its label is likely enough gets there by chance, too.
     """
-    return np.asarray(special.logit(np.clip(confidence, _SURE, 1 - _SURE)) - _DISSENT * np.log1p(dissent))
+    return np.asarray(
+        special.logit(np.clip(confidence, _SURE, 1 - _SURE)) - TUNED.calibration.dissent * np.log1p(dissent)
+    )
 
 
 def confidence_at(needed: float, dissent: Array) -> Array:
     """The confidence whose discounted logit is `needed`, at this dissent."""
-    return np.asarray(special.expit(needed + _DISSENT * np.log1p(dissent)))
+    return np.asarray(special.expit(needed + TUNED.calibration.dissent * np.log1p(dissent)))
 
 
 def calibrate(confidence: Array, dissent: Array, right: Mask, prior: CalibrationPrior = WITH_GOLD) -> Calibration:
@@ -130,7 +133,7 @@ def calibrate(confidence: Array, dissent: Array, right: Mask, prior: Calibration
     [0.9, 0.97]
     """
     weight = special.softmax(prior.log_density() + log_likelihood(confidence, dissent, right))
-    maps = special.expit(_LEVELS[:, None] + _SLOPES[:, None] * (_KNOTS - CENTRE))  # (pairs, knots)
+    maps = special.expit(_LEVELS[:, None] + _SLOPES[:, None] * (_KNOTS - TUNED.calibration.centre))  # (pairs, knots)
     expected = weight @ maps
     low, favourable, high = (np.array(each) for each in zip(*(_quantiles(at, weight) for at in maps.T), strict=True))
     return Calibration(
@@ -145,14 +148,16 @@ def calibrate(confidence: Array, dissent: Array, right: Mask, prior: Calibration
 
 def log_likelihood(confidence: Array, dissent: Array, right: Mask) -> Array:
     """The log-probability of these items by each map of the grid, shape (pairs,)."""
-    at = _LEVELS[:, None] + _SLOPES[:, None] * (discounted(confidence, dissent) - CENTRE)  # (pairs, items)
+    at = _LEVELS[:, None] + _SLOPES[:, None] * (
+        discounted(confidence, dissent) - TUNED.calibration.centre
+    )  # (pairs, items)
     return np.asarray(special.log_expit(np.where(right, at, -at)).sum(axis=1))
 
 
 def _quantiles(values: Array, weight: Array) -> Array:
     """The lower end of the interval, the favourable value, and the upper end."""
     order = np.argsort(values)
-    places = np.searchsorted(np.cumsum(weight[order]), (_LOW, _FAVOURABLE, _HIGH))
+    places = np.searchsorted(np.cumsum(weight[order]), (_LOW, TUNED.calibration.favourable, _HIGH))
     return np.asarray(values[order[np.minimum(places, len(order) - 1)]])
 
 

@@ -5,12 +5,10 @@ from math import exp, log, sqrt
 import numpy as np
 from scipy import special
 
-from app.policy.quality.calibration import CENTRE, OTHER_CROWDS, WITH_GOLD, Calibration, CalibrationPrior, calibrate
+from app.policy.core.tuning import TUNED
+from app.policy.quality.calibration import OTHER_CROWDS, WITH_GOLD, Calibration, CalibrationPrior, calibrate
 
-_ABOVE = 4.0  # discounted logits above the centre, where labels are nearly as sure as they get
 _DEVIATIONS = 3.92  # standard deviations between the two ends of a 95 % interval
-# How much two jobs of one requester differ, relative to two public crowds. An assumption: no public set has two jobs.
-_BETWEEN_JOBS = 0.5
 _FLATTEST, _STEEPEST = 0.05, 3.3  # slopes that a map has
 
 
@@ -26,10 +24,11 @@ def prior_from(earlier: Calibration) -> CalibrationPrior:
     >>> [round(float(each.of(np.array([0.98]), np.zeros(1))[0]), 2) for each in (sure, start)]
     [0.71, 0.71]
     """
-    level, level_spread = _logit_at(earlier, CENTRE)
-    above, above_spread = _logit_at(earlier, CENTRE + _ABOVE)
-    slope = min(max((above - level) / _ABOVE, _FLATTEST), _STEEPEST)
-    slope_spread = sqrt(max(above_spread**2 - level_spread**2, 0.0)) / _ABOVE
+    centre, further = TUNED.calibration.centre, TUNED.earlier_job.above
+    level, level_spread = _logit_at(earlier, centre)
+    above, above_spread = _logit_at(earlier, centre + further)
+    slope = min(max((above - level) / further, _FLATTEST), _STEEPEST)
+    slope_spread = sqrt(max(above_spread**2 - level_spread**2, 0.0)) / further
     return CalibrationPrior(
         level=level,
         level_spread=_wider(level_spread, OTHER_CROWDS.level_spread, WITH_GOLD.level_spread),
@@ -51,4 +50,4 @@ def _logit_at(earlier: Calibration, logit: float) -> tuple[float, float]:
 
 
 def _wider(spread: float, between_crowds: float, most: float) -> float:
-    return min(sqrt(spread**2 + (_BETWEEN_JOBS * between_crowds) ** 2), most)
+    return min(sqrt(spread**2 + (TUNED.earlier_job.between_jobs * between_crowds) ** 2), most)

@@ -7,11 +7,9 @@ import numpy as np
 from app.policy.core.arrays import Array, Mask
 from app.policy.core.ballots import Ballots, sum_by
 from app.policy.core.belief import ItemContext
+from app.policy.core.tuning import TUNED
 from app.policy.worker_models.inference.dirichlet_skills import expected
 from app.policy.worker_models.inference.error_rate import OneAccuracy
-
-_FIDELITY = 0.98  # how often one who repeats an opinion gives its favourite label
-_EVIDENCE = 8.0  # nats, about 3,000 to 1: every refit tests every worker
 
 
 def find_echoes(ballots: Ballots, context: ItemContext) -> Mask:
@@ -39,8 +37,9 @@ def find_echoes(ballots: Ballots, context: ItemContext) -> Mask:
     compared = opinions.given[ballots.item]
     who = ballots.worker[compared]
     agrees = ballots.label[compared] == favourite[ballots.item[compared]]
-    evidence = np.where(agrees, np.log(_FIDELITY / chance[who]), np.log((1 - _FIDELITY) / (1 - chance[who])))
-    return np.asarray(sum_by(who, evidence, ballots.workers) > _EVIDENCE)
+    fidelity = TUNED.opinions.fidelity
+    evidence = np.where(agrees, np.log(fidelity / chance[who]), np.log((1 - fidelity) / (1 - chance[who])))
+    return np.asarray(sum_by(who, evidence, ballots.workers) > TUNED.opinions.min_evidence)
 
 
 def _bounded(accuracy: Array) -> Array:

@@ -8,7 +8,8 @@ import numpy as np
 from app.policy.core.arrays import Array, IntArray, Mask
 from app.policy.core.ballots import UNKNOWN, Ballots
 from app.policy.core.belief import ItemContext, State
-from app.policy.quality.calibration import MIN_CHECKED, WITH_GOLD, Calibration, CalibrationPrior, calibrate
+from app.policy.core.tuning import TUNED
+from app.policy.quality.calibration import WITH_GOLD, Calibration, CalibrationPrior, calibrate
 from app.policy.quality.echoes import find_echoes
 from app.policy.worker_models.base import Refitted, WorkerModel, with_opinions
 from app.policy.worker_models.inference.answer_replay import widened
@@ -100,7 +101,7 @@ def _checks(
     if context.gold is not None:
         truth = np.where(context.known, context.gold if fit.blind is not None else UNKNOWN, truth)
     checked = np.flatnonzero((truth != UNKNOWN) & ballots.answered)
-    if len(checked) < MIN_CHECKED:
+    if len(checked) < TUNED.calibration.min_checked:
         return None
     state = fit.state if fit.blind is None else fit.blind
     blind = State(state.votes[checked], state.model_state[checked])

@@ -8,12 +8,10 @@ from pydantic import Field
 from app.policy.core.arrays import Array, IntArray, Mask
 from app.policy.core.belief import ItemContext
 from app.policy.core.randomness import uniform
+from app.policy.core.tuning import TUNED
 from app.policy.worker_choice.base import CandidateWorkers, WorkerChoice
 from app.policy.worker_models.base import WorkerModel
 
-TRIAL_LIFT = 20.0  # an answer on a trial item is valued this many times as high
-_TRIAL_SHARE = 0.1  # of the items, if the budget allows it
-_TRIAL_BUDGET = 0.1  # of what the budget buys, for the second and further answers on trial items
 _SECOND_OPINIONS = np.array([3])  # keeps these random numbers apart from those of gold
 
 
@@ -96,7 +94,7 @@ class Pair(WorkerChoice):
         if self.trial is not None:
             return self.trial
         further = max(self.trial_answers - 1, 1)
-        return np.minimum(_TRIAL_BUDGET * np.asarray(paid_for) / further, _TRIAL_SHARE)
+        return np.minimum(TUNED.pair.trial_budget * np.asarray(paid_for) / further, TUNED.pair.trial_share)
 
     def on_trial(self, context: ItemContext, answers: Array, paid_for: Array) -> Mask | None:
         if self.trial == 0:

@@ -6,10 +6,8 @@ import numpy as np
 from pydantic import Field
 
 from app.policy.core.arrays import Array, IntArray, Mask
+from app.policy.core.tuning import TUNED
 from app.policy.worker_choice.base import CandidateWorkers, WorkerChoice
-
-_MIN_OTHERS = 10  # other workers that are needed before anybody is marked
-_MAX_SHARE = 0.2  # of the workers: a larger group may be the one that is right
 
 
 class Pull(WorkerChoice):
@@ -62,5 +60,6 @@ class Pull(WorkerChoice):
         marked = (answers >= self.min_answers) & (information < self.min_information_share)
         active = np.count_nonzero(answers > 0, axis=-1, keepdims=True)
         rank = np.where(marked, information, np.inf).argsort(axis=-1, kind="stable").argsort(axis=-1)  # 0: the least
-        marked &= rank < _MAX_SHARE * active
-        return np.asarray(marked & (active - np.count_nonzero(marked, axis=-1, keepdims=True) >= _MIN_OTHERS))
+        marked &= rank < TUNED.low_information.max_share * active
+        others = active - np.count_nonzero(marked, axis=-1, keepdims=True)
+        return np.asarray(marked & (others >= TUNED.low_information.min_others))

@@ -3,8 +3,7 @@
 import numpy as np
 
 from app.policy.core.arrays import Array, Mask
-
-_NEGLIGIBLE = 1e-4  # of the value of the best item
+from app.policy.core.tuning import TUNED
 
 
 def less_trusted(best: Array, accuracy: Array) -> Mask:
@@ -18,6 +17,6 @@ def less_trusted(best: Array, accuracy: Array) -> Mask:
     """
     highest = best.max(initial=-np.inf)
     # Some allocations give a position in a queue, which may be negative, instead of a value.
-    too_low = _NEGLIGIBLE * highest if highest > 0 else -np.inf
+    too_low = TUNED.pair.negligible * highest if highest > 0 else -np.inf
     useful = best > too_low
     return np.asarray(useful & (accuracy <= np.median(accuracy[useful]))) if useful.any() else useful

@@ -7,6 +7,7 @@ import numpy as np
 from app.policy.core.arrays import Array, Index
 from app.policy.core.ballots import Ballots, sum_by
 from app.policy.core.belief import Belief, ItemContext  # noqa: F401  the doctest has a context
+from app.policy.core.tuning import TUNED
 from app.policy.worker_models.inference.dirichlet_skills import expected
 from app.policy.worker_models.inference.latent_truth import LatentTruth, without
 from app.policy.worker_models.inference.repeated_errors import chances_of_wrong
@@ -31,7 +32,8 @@ class Confusion(LatentTruth):
 
     kind: Literal["confusion"] = "confusion"
     most_labels: ClassVar[int] = 100  # a worker's skill is a matrix
-    shares_held: ClassVar[float] = 1.0  # with equal shares, a common class would look like a bias of the workers
+    # With equal shares, a common class would look like a bias of the workers.
+    shares_held: ClassVar[float] = TUNED.stages.shares_held_by_rows
 
     def newcomer(self, classes: int) -> Array:
         right, wrong = self.prior

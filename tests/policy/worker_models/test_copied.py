@@ -9,10 +9,11 @@ from hypothesis import strategies as st
 
 from app.policy.core.ballots import Ballots
 from app.policy.core.belief import ItemContext
+from app.policy.core.tuning import TUNED
 from app.policy.worker_models import Auto, Confusion
 from app.policy.worker_models.auto import copier_inference
 from app.policy.worker_models.auto.copied_answers import Copied
-from app.policy.worker_models.auto.copier_inference import COPY_FIDELITY, _Chance, _Items
+from app.policy.worker_models.auto.copier_inference import _Chance, _Items
 from app.policy.worker_models.auto.copier_stage import sampled
 from app.policy.worker_models.auto.held_out import folds
 from app.simulation.crowd_generator import Distribution, Recipe, generate_answers
@@ -160,7 +161,7 @@ def test_an_item_is_what_enumeration_makes_of_it(data, classes):
             found[t, s] = np.exp(before[t]) * (agreed if t == s else (1 - agreed) / (classes - 1))
             for a in which:
                 own = hit[a] if label[a] == t else (1 - hit[a]) / (classes - 1)
-                said = COPY_FIDELITY if label[a] == s else (1 - COPY_FIDELITY) / (classes - 1)
+                said = TUNED.copiers.fidelity if label[a] == s else (1 - TUNED.copiers.fidelity) / (classes - 1)
                 found[t, s] *= (1 - copying[a]) * own + copying[a] * said
         return found / found.sum()
 
@@ -187,7 +188,7 @@ def enumerated(ballots, before, hit, share, agreed):
                 chance *= np.prod(np.where(copier, share, 1 - share))
                 copying = np.array(copier)[ballots.worker] == 1
                 meant = np.where(copying, np.array(said)[ballots.item], np.array(true)[ballots.item])
-                rate = np.where(copying, COPY_FIDELITY, hit[ballots.worker])
+                rate = np.where(copying, TUNED.copiers.fidelity, hit[ballots.worker])
                 chance *= np.prod(np.where(ballots.label == meant, rate, (1 - rate) / (classes - 1)))
                 mass, copies = mass + chance, copies + chance * np.array(copier)
                 same += chance * np.mean(np.equal(true, said))

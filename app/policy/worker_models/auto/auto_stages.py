@@ -8,6 +8,7 @@ from app.policy.core.arrays import Array
 from app.policy.core.ballots import Ballots
 from app.policy.core.belief import ItemContext
 from app.policy.core.decision import Reason
+from app.policy.core.tuning import TUNED
 from app.policy.worker_models.auto.averaging import OTHER_SHARE, average_states
 from app.policy.worker_models.auto.copier_stage import choose_copied
 from app.policy.worker_models.auto.stage_comparison import Contest, choose_between
@@ -16,7 +17,6 @@ from app.policy.worker_models.stages import StageChoice, Stages
 
 PLAIN, ROWS, COPIED = 0, 1, 2  # the stages: one accuracy, a row per true class, copiers
 _BINARY = 2
-_MIN_ANSWERS = 100  # before stages are compared
 _NO_ROWS = "With {} labels, one accuracy per worker stays in force: a row per label takes shared errors for the truth"
 _MIN_EVIDENCE = 1e-3  # pseudo-answers of each kind that a converted skill keeps
 
@@ -77,14 +77,14 @@ class AutoStages(Stages):
 
     def choose(self, ballots: Ballots, context: ItemContext, prior: Array, stage: int) -> StageChoice:
         """Whether `stage` should stay; `prior` is in its shape, and `context.seed` decides what is held out."""
-        answers = len(ballots.item)
+        answers, least = len(ballots.item), TUNED.stages.min_answers
         if len(self.names) == 1:
             message = f"With {self.classes} labels there is only one model: a matrix per worker would be too large"
             return StageChoice(0, {}, 0, Reason("one-stage", message))
-        if answers < _MIN_ANSWERS:
-            message = f"{answers} answers are too few to compare models; the comparison starts at {_MIN_ANSWERS}"
+        if answers < least:
+            message = f"{answers} answers are too few to compare models; the comparison starts at {least}"
             return StageChoice(stage if stage == ROWS else PLAIN, {}, 0, Reason("too-few-answers", message))
-        copied = choose_copied(self._contest(ballots, context, prior, stage), _MIN_ANSWERS, in_force=stage == COPIED)
+        copied = choose_copied(self._contest(ballots, context, prior, stage), least, in_force=stage == COPIED)
         if copied is not None:
             return copied
         if self.classes > _BINARY:

@@ -13,8 +13,9 @@ wrong about one kind of item, a job with three labels that asked for .90 was rig
 import numpy as np
 
 from app.policy.core.belief import State
+from app.policy.core.tuning import TUNED
 
-OTHER_SHARE = {0: 0.5, 1: 0.2}  # w, by the stage in force
+OTHER_SHARE = {0: TUNED.stages.share_of_rows, 1: TUNED.stages.share_of_one_accuracy}  # w, by the stage in force
 
 
 def average_states(first: State, second: State, share: float) -> State:

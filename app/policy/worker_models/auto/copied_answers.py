@@ -7,19 +7,15 @@ import numpy as np
 from app.policy.core.arrays import Array, Mask
 from app.policy.core.ballots import UNKNOWN, Ballots
 from app.policy.core.belief import ItemContext, State
-from app.policy.worker_models.auto.copier_inference import COPY_FIDELITY, CopierFit, answer_chance, infer_copiers
+from app.policy.core.tuning import TUNED
+from app.policy.worker_models.auto.copier_inference import CopierFit, answer_chance, infer_copiers
 from app.policy.worker_models.base import Refitted, with_gold, with_opinions
 from app.policy.worker_models.inference.dirichlet_skills import expected
 from app.policy.worker_models.inference.error_rate import ErrorRate, OneAccuracy
 from app.policy.worker_models.inference.latent_truth import without
 from app.policy.worker_models.inference.true_class import log_normalised
 
-NO_EXPECTATION = (0.5, 0.5)  # pseudo-answers that let the answers alone decide a skill
 _MAX_ITERATIONS, _QUICK_ITERATIONS = 60, 8
-_MIN_GAIN, _ENOUGH_GAIN = 0.03, 15.0  # nats per answer, and in total: good workers also agree without copying
-_MIN_KNOWLEDGE = 0.03  # nats per answer
-_MAX_COPIERS = 0.6  # of the workers
-_COPIER = 0.5  # from this probability on a worker counts as a copier
 _MIN_PROBABILITY = 1e-300
 
 
@@ -67,10 +63,12 @@ class Copied(ErrorRate):
         fit = self._copier_fit(rest, context, prior, plain, _MAX_ITERATIONS)
         true, said = (belief[out.label, out.item] for belief in (fit.truth, fit.source))
         own = answer_chance(true, expected(fit.skill)[out.worker, 0], out.classes)
-        copied = answer_chance(said, COPY_FIDELITY, out.classes)
+        copied = answer_chance(said, TUNED.copiers.fidelity, out.classes)
         phi = fit.copying_probability[out.worker]
         log_likelihood = np.log((1 - phi) * own + phi * copied)
-        return CopierPrediction(log_likelihood, np.where(phi > _COPIER, np.nan, np.log(out.classes * own)))
+        return CopierPrediction(
+            log_likelihood, np.where(phi > TUNED.copiers.copier_from, np.nan, np.log(out.classes * own))
+        )
 
     def suspected(self, ballots: Ballots, context: ItemContext, prior: Array) -> Mask:
         """Who may be a copier, shape (workers,): a quick look before the comparison on held-out answers.
@@ -83,8 +81,9 @@ class Copied(ErrorRate):
         plain = self._plain.refit(ballots, context, prior, prior)
         fit = self._copier_fit(ballots, context, prior, plain, _QUICK_ITERATIONS)
         heard = ballots.heard
-        copiers = heard & (fit.copying_probability > _COPIER)
-        others_know = fit.knowledge > _MIN_KNOWLEDGE and copiers.sum() <= _MAX_COPIERS * heard.sum()
+        copiers = heard & (fit.copying_probability > TUNED.copiers.copier_from)
+        enough_others = copiers.sum() <= TUNED.copiers.max_share * heard.sum()
+        others_know = fit.knowledge > TUNED.copiers.min_knowledge and enough_others
         if not others_know or not _explains_better(ballots, fit, plain):
             return np.zeros_like(copiers)
         free = free_skills(prior)
@@ -115,7 +114,7 @@ class CopierPrediction(NamedTuple):
 
 def free_skills(prior: Array) -> Array:
     """Skills without any prior expectation, one per row of `prior`."""
-    return np.tile(NO_EXPECTATION, (len(prior), 1))
+    return np.tile(TUNED.copiers.no_expectation, (len(prior), 1))
 
 
 def _are_right_more_often(ballots: Ballots, context: ItemContext, copying_probability: Array) -> bool:
@@ -133,7 +132,8 @@ def _are_right_more_often(ballots: Ballots, context: ItemContext, copying_probab
 
 def _explains_better(ballots: Ballots, fit: CopierFit, plain: Refitted) -> bool:
     """Whether copying explains the answers better than a fit without copiers."""
-    return fit.score - _score(ballots, plain) > min(_MIN_GAIN, _ENOUGH_GAIN / len(ballots.item))
+    needed = min(TUNED.copiers.min_gain, TUNED.copiers.enough_gain / len(ballots.item))
+    return fit.score - _score(ballots, plain) > needed
 
 
 def _score(ballots: Ballots, plain: Refitted) -> float:

@@ -8,12 +8,10 @@ from scipy import special
 
 from app.policy.core.arrays import Array, Index, Mask
 from app.policy.core.ballots import Ballots, sum_by
+from app.policy.core.tuning import TUNED
 from app.policy.worker_models.inference.dirichlet_skills import expected
 from app.policy.worker_models.inference.latent_truth import mean_of, without
 
-COPY_FIDELITY = 0.98  # how often a copier says what the source says
-_SUSPECTED, _TRUSTED = 0.9, 0.1  # how likely a suspected worker copies at first, and any other
-_COPIERS_EXPECTED, _OTHERS_EXPECTED = 0.2, 0.8  # pseudo-workers
 _CONVERGED = 1e-4  # average change of a class's probability, and of a worker's probability of copying
 _DAMPING = 0.5  # all workers are judged at once; undamped, both groups may swap
 _MIN_WEIGHT = 1e-300
@@ -45,17 +43,18 @@ def infer_copiers(ballots: Ballots, before: Array, prior: Array, suspected: Mask
     a from all items with answers; until P(t) of those, and phi, move by no more than 1e-4 on average.
     """
     who, heard, answered, classes = ballots.worker, ballots.heard, ballots.answered, ballots.classes
-    copying_probability = np.where(suspected, _SUSPECTED, _TRUSTED)
+    tuned, fidelity = TUNED.copiers, TUNED.copiers.fidelity
+    copying_probability = np.where(suspected, tuned.suspected, tuned.trusted)
     copying, right, agreed = copying_probability[who], expected(prior)[who, 0], 0.5
     truth, iteration, moved = np.exp(before), 0, np.inf
     while iteration < max_iterations and moved > _CONVERGED:
         chance = _Chance.of(right, copying, classes)
         items = _Items.of(ballots, before, agreed, chance)
         is_true, is_said = items.without_it(_cell(ballots), chance)
-        by_own, by_source = answer_chance(is_true, right, classes), answer_chance(is_said, COPY_FIDELITY, classes)
+        by_own, by_source = answer_chance(is_true, right, classes), answer_chance(is_said, fidelity, classes)
         gain = np.log(by_source / by_own)
-        share = (copying_probability[heard].sum() + _COPIERS_EXPECTED) / (
-            heard.sum() + _COPIERS_EXPECTED + _OTHERS_EXPECTED
+        share = (copying_probability[heard].sum() + tuned.copiers_expected) / (
+            heard.sum() + tuned.copiers_expected + tuned.others_expected
         )
         odds = special.logit(share) + sum_by(who, gain, ballots.workers)
         updated = copying_probability + _DAMPING * (special.expit(odds) - copying_probability)
@@ -102,7 +101,7 @@ class _Chance:
     @classmethod
     def of(cls, right: Array, copying: Array, classes: int) -> "_Chance":
         own = [(1 - copying) * answer_chance(np.asarray(hit), right, classes) for hit in (1.0, 0.0)]
-        said = [copying * answer_chance(np.asarray(hit), COPY_FIDELITY, classes) for hit in (1.0, 0.0)]
+        said = [copying * answer_chance(np.asarray(hit), TUNED.copiers.fidelity, classes) for hit in (1.0, 0.0)]
         return cls(own[0] + said[0], own[0] + said[1], own[1] + said[0], own[1] + said[1])
 
 

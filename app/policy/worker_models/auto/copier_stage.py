@@ -8,6 +8,7 @@ from app.policy.core.arrays import Array, Index
 from app.policy.core.ballots import Ballots
 from app.policy.core.decision import Reason
 from app.policy.core.randomness import uniform
+from app.policy.core.tuning import TUNED
 from app.policy.worker_models.auto.copied_answers import Copied, free_skills
 from app.policy.worker_models.auto.held_out import folds, gain
 from app.policy.worker_models.auto.stage_comparison import Contest, StageComparison
@@ -15,9 +16,6 @@ from app.policy.worker_models.inference.error_rate import OneAccuracy
 from app.policy.worker_models.stages import StageChoice
 
 _STAGE = 2
-_MAX_ANSWERS = 200_000  # in which copiers are looked for
-_MIN_MARGIN = 2.5  # standard errors by which copying must predict better
-_KNOWLEDGE_MARGIN = 1.0  # standard errors by which workers who do not copy must be predicted better than guesses
 
 
 def choose_copied(contest: Contest, min_answers: int, *, in_force: bool) -> StageChoice | None:
@@ -49,9 +47,10 @@ def choose_copied(contest: Contest, min_answers: int, *, in_force: bool) -> Stag
     each = [model.predicted(ballots.only(~fold), ballots.only(fold), context, contest.plain) for fold in held]
     scores, knowledge = (np.concatenate(part) for part in zip(*each, strict=True))
     gains = [gain(scores, rival, item) for rival in rivals]
-    margin = 0.0 if in_force else max(contest.margin, _MIN_MARGIN)
+    margin = 0.0 if in_force else max(contest.margin, TUNED.copiers.min_margin)
     closest = min(gains, key=lambda found: found.mean - margin * found.error)
-    if closest.mean <= margin * closest.error or not _others_know(knowledge, item, min(margin, _KNOWLEDGE_MARGIN)):
+    least = min(margin, TUNED.copiers.knowledge_margin)
+    if closest.mean <= margin * closest.error or not _others_know(knowledge, item, least):
         return None
     rival = names[1] if closest is gains[1] else names[0]
     found = StageComparison(closest, [float(part.mean()) for part in (*rivals[:_STAGE], scores)], len(item))
@@ -63,7 +62,7 @@ def choose_copied(contest: Contest, min_answers: int, *, in_force: bool) -> Stag
 
 def sampled(ballots: Ballots, seed: int) -> Ballots:
     """All answers, or only those on a random part of the items if fewer are enough to notice copiers."""
-    part = uniform(seed, np.arange(ballots.items)) * len(ballots.item) < _MAX_ANSWERS
+    part = uniform(seed, np.arange(ballots.items)) * len(ballots.item) < TUNED.copiers.max_answers
     return ballots if part.all() else ballots.only(part[ballots.item])
 
 

@@ -8,10 +8,8 @@ from app.policy.core.arrays import Array, Index, Mask
 from app.policy.core.ballots import Ballots, sum_by
 from app.policy.core.belief import ItemContext
 from app.policy.core.randomness import uniform
+from app.policy.core.tuning import TUNED
 from app.policy.worker_models.inference.latent_truth import LatentTruth
-
-_FOLDS = 5
-_ONE_FOLD_FROM = 50_000  # answers: a fifth of this many is enough to compare models
 
 
 def folds(answers: int, seed: int) -> list[Mask]:
@@ -19,8 +17,9 @@ def folds(answers: int, seed: int) -> list[Mask]:
 
     The fold of an answer depends on the seed and its position alone, so it stays the same as more answers come.
     """
-    fold = (uniform(seed, np.arange(answers)) * _FOLDS).astype(np.intp)
-    return [fold == turn for turn in range(1 if answers > _ONE_FOLD_FROM else _FOLDS)]
+    parts = TUNED.stages.folds
+    fold = (uniform(seed, np.arange(answers)) * parts).astype(np.intp)
+    return [fold == turn for turn in range(1 if answers > TUNED.stages.one_fold_from else parts)]
 
 
 def heldout_scores(model: LatentTruth, ballots: Ballots, context: ItemContext, prior: Array, held: list[Mask]) -> Array:

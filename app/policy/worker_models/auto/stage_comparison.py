@@ -1,6 +1,7 @@
 """Choose between one accuracy per worker and a row per true class, by held-out answers."""
 
 from dataclasses import dataclass
+from math import sqrt
 from typing import NamedTuple
 
 import numpy as np
@@ -9,12 +10,11 @@ from app.policy.core.arrays import Array, Mask
 from app.policy.core.ballots import Ballots
 from app.policy.core.belief import ItemContext
 from app.policy.core.decision import Reason
+from app.policy.core.tuning import TUNED
 from app.policy.worker_models.auto.held_out import Gain, folds, gain, heldout_scores
 from app.policy.worker_models.auto.stage_models import FreeShares, PlainStage, Rows
 from app.policy.worker_models.inference.latent_truth import LatentTruth
 from app.policy.worker_models.stages import StageChoice
-
-_PROMISING = 0.5 / 5**0.5  # of the margin: half of what one fifth is expected to show if all five meet the margin
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,9 @@ def choose_between(contest: Contest, stage: int) -> StageChoice:
     """Whether the other one of the first two stages predicts better by the margin."""
     held = folds(len(contest.ballots.item), contest.context.seed)
     found = _compared(contest, stage, held[:1])
-    if len(held) > 1 and found.gain.mean > _PROMISING * contest.margin * found.gain.error:
+    # The standard error of one part is sqrt(parts) times that of all parts together.
+    promising = TUNED.stages.promising / sqrt(TUNED.stages.folds)
+    if len(held) > 1 and found.gain.mean > promising * contest.margin * found.gain.error:
         found = _compared(contest, stage, held)
     moves = found.gain.mean > contest.margin * found.gain.error
     here, there = contest.names[stage], contest.names[1 - stage]

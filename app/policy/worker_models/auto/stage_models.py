@@ -2,6 +2,7 @@
 
 from typing import ClassVar, Literal
 
+from app.policy.core.tuning import TUNED
 from app.policy.worker_models.confusion import Confusion
 from app.policy.worker_models.inference.error_rate import ErrorRate
 
@@ -10,8 +11,8 @@ class CrowdAccuracy(ErrorRate):
     """One accuracy per worker, and what a crowd shares: how good new workers are, common classes, repeated errors."""
 
     learns_newcomers: ClassVar[bool] = True
-    shares_held: ClassVar[float] = 5.0
-    spread_of_errors: ClassVar[float] = 2.0
+    shares_held: ClassVar[float] = TUNED.stages.shares_held
+    spread_of_errors: ClassVar[float] = TUNED.stages.spread_of_errors
 
 
 class PlainStage(CrowdAccuracy):

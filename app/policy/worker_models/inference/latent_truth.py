@@ -9,6 +9,7 @@ import numpy as np
 from app.policy.core.arrays import Array, Index, Mask
 from app.policy.core.ballots import Ballots, sum_by
 from app.policy.core.belief import ItemContext, State
+from app.policy.core.tuning import TUNED
 from app.policy.worker_models.base import Refitted, with_gold
 from app.policy.worker_models.inference.dirichlet_skills import DirichletSkills, expected
 from app.policy.worker_models.inference.repeated_errors import factor_of_answer, log_factor
@@ -16,10 +17,6 @@ from app.policy.worker_models.inference.source_opinions import GivenOpinions, co
 from app.policy.worker_models.inference.true_class import MIN_PRIOR, TrueClassModel, log_normalised
 
 _MIN_COUNT = 1e-12
-_EXPECTED_WORKERS, _EXPECTED_ACCURACY = 10.0, 0.8  # what is expected of a crowd before its first answer
-_TELLING = 3  # answers on an item, from which on agreement says something about workers
-_BETTER_THAN_GUESSES = 0.1  # of the way from guessing to perfection that a new worker is always expected to be
-_HIGHEST_ACCURACY = 0.95  # that is expected of a new worker
 _MAX_ITERATIONS = 100
 _CONVERGED = 1e-5  # change of a class's probability, on average over the items that have answers
 _NEARLY_CONVERGED = 1e-4  # where models are only compared
@@ -143,15 +140,16 @@ class LatentTruth(TrueClassModel, DirichletSkills):
         with three or more count: on others, agreement says too little. Items of known truth do not count, so that they
         teach nothing about themselves (`_blind`).
         """
-        tells = (ballots.votes().sum(axis=1) >= _TELLING) & unknown
+        before = TUNED.newcomers
+        tells = (ballots.votes().sum(axis=1) >= before.min_answers) & unknown
         compared = tells[ballots.item].astype(np.float64)
         agreed = posterior.ravel()[ballots.cell] * compared
         answers, right = (sum_by(ballots.worker, each, ballots.workers)[new] for each in (compared, agreed))
         credit = sum(self.prior)
-        found = _EXPECTED_WORKERS * _EXPECTED_ACCURACY + (right / (answers + credit)).sum()
-        known = _EXPECTED_WORKERS + (answers / (answers + credit)).sum()
-        lowest = 1 / ballots.classes + _BETTER_THAN_GUESSES * (1 - 1 / ballots.classes)
-        accuracy = float(np.clip(found / known, lowest, _HIGHEST_ACCURACY))
+        found = before.workers * before.accuracy + (right / (answers + credit)).sum()
+        known = before.workers + (answers / (answers + credit)).sum()
+        lowest = 1 / ballots.classes + before.least_knowledge * (1 - 1 / ballots.classes)
+        accuracy = float(np.clip(found / known, lowest, before.highest_accuracy))
         of_crowd = self.model_copy(update={"prior": (credit * accuracy, credit * (1 - accuracy))})
         return of_crowd.newcomer(ballots.classes)
 
