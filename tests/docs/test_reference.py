@@ -28,7 +28,7 @@ def _generator() -> ModuleType:
     return module
 
 
-@pytest.mark.parametrize("name", ["policies.md", "command-line.md"])
+@pytest.mark.parametrize("name", ["policies.md", "constants.md", "command-line.md"])
 def test_generated_pages_are_up_to_date(name: str):
     written = text_of(REFERENCE / name)
     assert written == _generator().PAGES[name](), "run: python docs/generate.py"

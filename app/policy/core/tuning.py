@@ -1,7 +1,8 @@
 """The constants of the default policy that were chosen by measurement or judgement, each with what it was chosen by.
 
 Tolerances, grids and limits of iterations stay where they are used: they change how exactly something is computed, not
-what. Fields of policies keep their defaults, because they are configuration.
+what. Fields of policies keep their defaults, because they are configuration. The page `docs/reference/constants.md`
+lists both, and is generated from here.
 """
 
 from dataclasses import dataclass
