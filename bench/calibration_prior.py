@@ -18,7 +18,7 @@ from scipy.optimize import minimize
 from scipy.special import logsumexp
 from trust import ASKED, NAMES, SETS, crowd_of, expected_of, finished_job
 
-from app.policy.quality.calibration import CalibrationPrior, calibrate, log_likelihood
+from app.policy.quality.calibration import CalibrationPrior, log_likelihood
 from app.simulation.recorded_crowd import UNKNOWN
 
 COUNTS_AS = 50  # items, of a set
@@ -94,9 +94,8 @@ def main() -> None:
     for name in names if chosen.leave_out else ():
         others = fit_prior({other: found for other, found in likelihoods.items() if other != name})
         left_out[name] = others._asdict()
-        expected = calibrate(np.empty(0), np.empty(0), np.empty(0, dtype=bool), others)
         for asked, (confidence, dissent, right, resolved) in jobs[name].items():
-            claimed = float(expected_of(expected, confidence[resolved], dissent[resolved])[0])
+            claimed = float(expected_of(others, confidence[resolved], dissent[resolved])[0])
             gaps[asked].append(abs(claimed - right[resolved].mean()))
             said = f"right {right[resolved].mean():.3f}  claimed {claimed:.3f}"
             print(f"{name:12} asked {asked}  {said}  {_rounded(others)}")

@@ -19,7 +19,7 @@ from app.policy.core.arrays import Array, Mask
 from app.policy.core.belief import IntArray
 from app.policy.job_policy import JobPolicy
 from app.policy.quality import fitting
-from app.policy.quality.calibration import OTHER_CROWDS, Calibration, CalibrationPrior, calibrate
+from app.policy.quality.calibration import OTHER_CROWDS, Calibration, CalibrationPrior, calibrate, expected_accuracy
 from app.simulation.crowds import Crowd, skilled, truths
 from app.simulation.memory_job import MemoryJob
 from app.simulation.recorded_crowd import UNKNOWN, RecordedAnswers, read_crowd
@@ -62,7 +62,7 @@ def finished_job(crowd: RecordedAnswers, asked: float, known: IntArray | None, r
     return simulated.job
 
 
-def run_once(crowd: RecordedAnswers, asked: float, gold: int, run: int, expected: Calibration) -> TrustFigures:
+def run_once(crowd: RecordedAnswers, asked: float, gold: int, run: int, prior: CalibrationPrior) -> TrustFigures:
     known = drawn_gold(crowd, min(gold, len(crowd.items) // 2), run)
     job = finished_job(crowd, asked, known, run)
     others = np.ones(len(crowd.items), dtype=bool) if known is None else known == UNKNOWN
@@ -74,7 +74,7 @@ def run_once(crowd: RecordedAnswers, asked: float, gold: int, run: int, expected
         return TrustFigures(np.nan, np.nan, 0.0, job.answers / len(crowd.items))
     calibration = job.engine.calibration
     # As the service shows it: by the job's own calibration, or by means and what is expected of crowds.
-    claimed = expected_of(expected, confidence, dissent) if calibration is None else calibration.of(confidence, dissent)
+    claimed = expected_of(prior, confidence, dissent) if calibration is None else calibration.of(confidence, dissent)
     return TrustFigures(right.mean(), claimed.mean(), resolved.sum() / others.sum(), job.answers / len(crowd.items))
 
 
@@ -82,9 +82,9 @@ def _calibrate_by(prior: CalibrationPrior, confidence: Array, dissent: Array, ri
     return calibrate(confidence, dissent, right, prior)
 
 
-def expected_of(expected: Calibration, confidence: np.ndarray, dissent: np.ndarray) -> np.ndarray:
+def expected_of(prior: CalibrationPrior, confidence: np.ndarray, dissent: np.ndarray) -> np.ndarray:
     """What is expected of labels with this mean confidence and dissent, as `Job.claimed` computes it."""
-    return expected.of(np.array([confidence.mean()]), np.expm1([np.log1p(dissent).mean()]))
+    return expected_accuracy(np.array([confidence.mean()]), np.expm1([np.log1p(dissent).mean()]), prior)
 
 
 def plain_crowd(asked: float, seeds: int) -> None:
@@ -138,8 +138,7 @@ def main() -> None:
             crowd = crowd_of(chosen.sets / name, chosen.items)
             prior = CalibrationPrior(**priors[name]) if priors else OTHER_CROWDS
             fitting.calibrate = partial(_calibrate_by, prior.widened())  # what this set shall be calibrated by
-            expected = calibrate(np.empty(0), np.empty(0), np.empty(0, dtype=bool), prior)
-            runs = [run_once(crowd, asked, chosen.gold, run, expected) for run in range(chosen.seeds)]
+            runs = [run_once(crowd, asked, chosen.gold, run, prior) for run in range(chosen.seeds)]
             found = TrustFigures(*np.nanmean(np.array(runs), axis=0))
             kept.append(found.right >= asked - TOLERATED)
             gaps.append(abs(found.claimed - found.right))

@@ -12,7 +12,7 @@ import numpy as np
 from app.domain.prior_source import AS_A_NEW_WORKER, PriorSource
 from app.policy.engine import Engine
 from app.policy.job_policy import JobPolicy
-from app.policy.quality.calibration import OF_OTHER_CROWDS, Calibration, CalibrationPrior
+from app.policy.quality.calibration import Calibration, CalibrationPrior, expected_accuracy
 from app.policy.worker_models import Auto
 
 
@@ -135,7 +135,7 @@ class Job:
         if self.calibration is not None or not isinstance(self.policy.worker_model, Auto):
             return mean
         dissent = np.expm1([max(self.dissent_sum / self.labeled, 0.0)])
-        return float(OF_OTHER_CROWDS.of(np.array([mean]), dissent)[0])
+        return float(expected_accuracy(np.array([mean]), dissent)[0])
 
     @property
     def completeness(self) -> float:

@@ -10,6 +10,7 @@ from app.policy.core.arrays import Array, Mask
 from app.policy.core.tuning import TUNED
 
 _LOW, _HIGH = 0.025, 0.975  # of the interval that people see
+_SHOWN = (_LOW, TUNED.calibration.cautious, TUNED.calibration.favourable, _HIGH)
 _SURE = 1e-9  # no confidence is closer to 0 or 1
 
 _KNOTS: Array = np.arange(-10.0, 16.01, 0.5)  # discounted logits at which a map is kept
@@ -54,7 +55,7 @@ class Calibration:
     accuracy, and more dissent never more.
     """
 
-    accuracy: tuple[float, ...]  # expected, at each knot
+    accuracy: tuple[float, ...]  # at each knot: the accuracy is above this with probability 2/3
     favourable: tuple[float, ...]  # at each knot: the accuracy is below this with probability .75
     low: tuple[float, ...]  # the 95 % interval at each knot
     high: tuple[float, ...]
@@ -62,7 +63,7 @@ class Calibration:
     right: int
 
     def of(self, confidence: Array, dissent: Array) -> Array:
-        """The expected accuracy of labels of this confidence against so many dissenting answers, of the same shape."""
+        """How accurate labels of this confidence are, against so many dissenting answers; of the same shape."""
         return np.asarray(np.interp(discounted(confidence, dissent), _KNOTS, self.accuracy))
 
     def interval(self, accuracy: float) -> tuple[float, float]:
@@ -76,7 +77,7 @@ class Calibration:
 
         >>> calibration = calibrate(np.full(50, 0.99), np.zeros(50), np.arange(50) >= 10)
         >>> round(calibration.needed_for(0.8), 1), calibration.needed_for(0.99999)
-        (3.8, inf)
+        (4.4, inf)
         """
         at_knots: Array = np.array(self.favourable if favourable else self.accuracy)
         return float(np.interp(accuracy, at_knots, _KNOTS)) if at_knots[-1] >= accuracy else np.inf
@@ -130,14 +131,16 @@ def calibrate(confidence: Array, dissent: Array, right: Mask, prior: Calibration
 
     >>> before, after = (calibrate(np.full(n, 0.98), np.zeros(n), np.full(n, True)) for n in (0, 50))
     >>> [round(float(each.of(np.array([0.98]), np.zeros(1))[0]), 2) for each in (before, after)]
-    [0.9, 0.97]
+    [0.89, 0.97]
     """
     weight = special.softmax(prior.log_density() + log_likelihood(confidence, dissent, right))
     maps = special.expit(_LEVELS[:, None] + _SLOPES[:, None] * (_KNOTS - TUNED.calibration.centre))  # (pairs, knots)
     expected = weight @ maps
-    low, favourable, high = (np.array(each) for each in zip(*(_quantiles(at, weight) for at in maps.T), strict=True))
+    low, cautious, favourable, high = (
+        np.array(each) for each in zip(*(_quantiles(at, weight) for at in maps.T), strict=True)
+    )
     return Calibration(
-        accuracy=tuple(expected.tolist()),
+        accuracy=tuple(np.minimum(expected, cautious).tolist()),
         favourable=tuple(np.maximum(expected, favourable).tolist()),
         low=tuple(low.tolist()),
         high=tuple(high.tolist()),
@@ -155,11 +158,18 @@ def log_likelihood(confidence: Array, dissent: Array, right: Mask) -> Array:
 
 
 def _quantiles(values: Array, weight: Array) -> Array:
-    """The lower end of the interval, the favourable value, and the upper end."""
+    """The lower end of the interval, the cautious and the favourable value, and the upper end."""
     order = np.argsort(values)
-    places = np.searchsorted(np.cumsum(weight[order]), (_LOW, TUNED.calibration.favourable, _HIGH))
+    places = np.searchsorted(np.cumsum(weight[order]), _SHOWN)
     return np.asarray(values[order[np.minimum(places, len(order) - 1)]])
 
 
-# What is expected of a crowd without known truth.
-OF_OTHER_CROWDS = calibrate(np.empty(0), np.empty(0), np.empty(0, dtype=bool), OTHER_CROWDS)
+def expected_accuracy(confidence: Array, dissent: Array, prior: CalibrationPrior = OTHER_CROWDS) -> Array:
+    """How often labels like these are right in a crowd without known truth: on average over crowds, (items,).
+
+    >>> expected_accuracy(np.array([0.98]), np.zeros(1)).round(2).tolist()
+    [0.91]
+    """
+    weight = special.softmax(prior.log_density())
+    at = _LEVELS[:, None] + _SLOPES[:, None] * (discounted(confidence, dissent) - TUNED.calibration.centre)
+    return np.asarray(weight @ special.expit(at))

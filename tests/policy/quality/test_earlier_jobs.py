@@ -37,7 +37,7 @@ def test_nothing_learned_says_nothing():
     found = prior_from(starting_map(WITH_GOLD))
     assert found.level_spread == WITH_GOLD.level_spread
     assert found.log_slope_spread == pytest.approx(WITH_GOLD.log_slope_spread, abs=0.05)
-    np.testing.assert_allclose(starting_map(found).of(AT, AGREED), starting_map(WITH_GOLD).of(AT, AGREED), atol=0.02)
+    np.testing.assert_allclose(starting_map(found).of(AT, AGREED), starting_map(WITH_GOLD).of(AT, AGREED), atol=0.03)
 
 
 def test_a_chain_of_jobs_without_truth_forgets():

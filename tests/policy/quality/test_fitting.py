@@ -141,11 +141,11 @@ def test_before_anybody_has_answered_there_is_nothing_to_fit(model, stage, gold)
 
 
 @pytest.mark.parametrize("stage", [0, 1])
-def test_a_fit_of_one_stage_neither_chooses_nor_averages(stage):
+def test_a_fit_of_one_stage_chooses_none(stage):
     ballots, _ = answers()
-    model = Auto().stages(2).model(stage)
-    prior = np.tile(model.newcomer(2), (ballots.workers, 1))
+    stages = Auto().stages(2)
+    prior = np.tile(stages.model(stage).newcomer(2), (ballots.workers, 1))
     found = fit(Auto(), stage, ballots, ItemContext.plain(ballots.items), FittedCrowd(prior, prior), stage_only=True)
-    alone = model.refit(ballots, ItemContext.plain(ballots.items), prior, prior)
+    alone = stages.refit(stage, ballots, ItemContext.plain(ballots.items), prior, prior)
     assert (found.stage, found.choice) == (stage, None)
     np.testing.assert_array_equal(found.refitted.state.model_state, alone.state.model_state)
