@@ -61,7 +61,7 @@ class CalibrationConstants:
         float,
         Chosen(
             "the probability that the true accuracy is below the one that jobs with truth go by",
-            "`bench/trust.py`: with the mean instead, medrel asked .90 was right with .87 and adult2 asked .95 with .91",
+            "`bench/trust.py`: with the mean, medrel asked .90 was right with .87 and adult2 asked .95 with .91",
         ),
     ] = 1 / 3
     favourable: Annotated[
