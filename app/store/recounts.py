@@ -20,13 +20,15 @@ class VoteRow:
     counted: bool
 
 
-_VOTES_OF_WORKER = """
+# What a trusted worker found for an audit was never a vote.
+_IS_VOTE = "verdict -> 'reason' ->> 'code' <> 'audit'"
+_VOTES_OF_WORKER = f"""
     SELECT answer_id, item_id, worker, label, counted FROM answer
-    WHERE job_id = $1 AND worker = $2 AND answer_id > $3 AND ($4::boolean IS NULL OR withheld = $4)
+    WHERE job_id = $1 AND worker = $2 AND {_IS_VOTE} AND answer_id > $3 AND ($4::boolean IS NULL OR withheld = $4)
     ORDER BY answer_id LIMIT $5"""
-_VOTES_ON_ITEMS = """
+_VOTES_ON_ITEMS = f"""
     SELECT answer_id, item_id, worker, label, counted FROM answer
-    WHERE job_id = $1 AND item_id = ANY ($2::bigint[]) AND NOT withheld ORDER BY answer_id"""
+    WHERE job_id = $1 AND item_id = ANY ($2::bigint[]) AND NOT withheld AND {_IS_VOTE} ORDER BY answer_id"""
 _WITHHOLD = "UPDATE answer SET withheld = $3 WHERE job_id = $1 AND answer_id = ANY ($2::bigint[])"
 _SAVE_COUNTED = """
     UPDATE answer a SET counted = sent.counted FROM unnest($2::bigint[], $3::boolean[]) AS sent (answer_id, counted)

@@ -223,6 +223,18 @@ async def test_sixteen_trusted_workers_share_the_sample_and_the_budget(new_job):
     assert (found["status"], found["reason"]["code"]) == ("stop", "budget-exhausted")
 
 
+async def test_a_recount_does_not_make_votes_of_what_an_audit_found(new_job):
+    job = await labeled(new_job, 1)
+    await trust(job, "expert")
+    await begin(job)
+    (held,) = (await job.next("expert"))["assignments"]
+    await job.http.post(f"{job.path}/answers", json={"assignment": held["id"], "label": "dog"})
+    blocked = await job.http.post(f"{job.path}/workers/crowd/block", json={"votes": "remove"})
+    assert blocked.status_code == 200
+    item = (await job.http.get(f"{job.path}/items/i1")).json()
+    assert (item["votes"], item["state"]) == ({"cat": 0, "dog": 0}, "open")
+
+
 async def test_trusted_is_kept_and_can_be_taken_back(new_job):
     job = await new_job(1)
     await trust(job, "w")
