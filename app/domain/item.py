@@ -1,13 +1,16 @@
 """Items: what is labeled, and what has been decided about it."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from enum import StrEnum
 from math import log1p
 from typing import Any, Protocol
 
 from app.policy.core.decision import Decision, Reason
+
+CROWD_CANNOT_REACH = "crowd-cannot-reach"  # the reason code of an item that is given up, and of who is asked instead
+SETTLED = "settled-by-trusted"  # the reason code of an item whose label a trusted worker gave instead of the crowd
 
 
 class ItemState(StrEnum):
@@ -55,10 +58,38 @@ class ItemDecision:
     progress: float
     reason: Reason
 
+    @property
+    def is_unsettled(self) -> bool:
+        """Whether the crowd has given the item up, so that a trusted worker may settle it."""
+        return self.state is ItemState.GIVEN_UP and self.reason.code == CROWD_CANNOT_REACH
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether a trusted worker gave the label, which then stays whatever else is learned."""
+        return self.reason.code == SETTLED
+
+    def settled(self, label: int) -> "ItemDecision":
+        """Return the decision after a trusted worker has given the label."""
+        return replace(
+            self,
+            state=ItemState.RESOLVED,
+            max_open_assignments=0,
+            label=label,
+            confidence=1.0,
+            progress=1.0,
+            reason=Reason(
+                SETTLED, "A trusted worker gave this label, because the crowd could not make it sure enough."
+            ),
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class LabelCounts:
-    """What changes of decisions add to a job's counters of its labels."""
+    """What changes of decisions add to a job's counters of its labels.
+
+    A label that a trusted worker gave is not counted. These counters are about the crowd's labels, and settled items
+    are a selection of the hardest: they would bias what the job claims and what its audits measure.
+    """
 
     labeled: int = 0
     label_changes: int = 0
@@ -67,21 +98,26 @@ class LabelCounts:
 
     def after(self, before: ItemDecision | None, now: ItemDecision) -> "LabelCounts":
         """Add the change of one item, which is new if there is nothing before it."""
-        old = None if before is None else before.label
+        old, new = _label_of_crowd(before), _label_of_crowd(now)
         added, removed = _confidence_and_dissent(now), _confidence_and_dissent(before)
         return LabelCounts(
-            self.labeled + (now.label is not None) - (old is not None),
-            self.label_changes + (now.label != old),
+            self.labeled + (new is not None) - (old is not None),
+            self.label_changes + (new != old),
             self.confidence_sum + added[0] - removed[0],
             self.dissent_sum + added[1] - removed[1],
         )
 
 
 def _confidence_and_dissent(decision: ItemDecision | None) -> tuple[float, float]:
-    """The confidence of an item's label, and log(1 + answers against it); zeros where it has none."""
-    if decision is None or decision.label is None:
+    """The confidence of the crowd's label, and log(1 + answers against it); zeros where there is none."""
+    label = _label_of_crowd(decision)
+    if decision is None or label is None:
         return 0.0, 0.0
-    return decision.confidence, log1p(sum(decision.votes) - decision.votes[decision.label])
+    return decision.confidence, log1p(sum(decision.votes) - decision.votes[label])
+
+
+def _label_of_crowd(decision: ItemDecision | None) -> int | None:
+    return None if decision is None or decision.is_settled else decision.label
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

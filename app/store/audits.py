@@ -17,7 +17,10 @@ from app.policy.quality.audit import AuditState
 from app.store.driver import fetch
 from app.store.items import COLUMNS, item_from
 
-_POPULATION = "i.job_id = $1 AND i.state = 'resolved' AND (i.gold IS NULL OR i.promoted)"
+# The labels that the crowd made: without those of the requester, and without those that a trusted worker gave.
+_POPULATION = """
+    i.job_id = $1 AND i.state = 'resolved' AND (i.gold IS NULL OR i.promoted)
+    AND i.reason ->> 'code' <> 'settled-by-trusted'"""
 # The lines `item,label`, sorted by their bytes, so that anyone can compute the digest from an export.
 _DIGEST = f"""
     SELECT count(*) AS population, encode(sha256(convert_to(coalesce(
@@ -77,7 +80,7 @@ _OPEN_FOR = """
 
 
 async def population_of(connection: AsyncConnection, job_id: UUID, labels: Sequence[str]) -> tuple[int, str]:
-    """Return how many labels the job has that were not given as gold, and their digest."""
+    """Return how many labels the crowd has made, and their digest."""
     row = (await fetch(connection, _DIGEST, job_id, list(labels)))[0]
     return row["population"], row["digest"]
 

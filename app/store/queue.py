@@ -40,6 +40,13 @@ _GOLD = f"""
     WHERE i.job_id = $1 AND i.gold IS NOT NULL AND i.tie_break >= $5::bigint
         AND ($3::numeric IS NULL OR i.cost * $4::numeric <= $3::numeric) AND {_NEW_TO.format(worker="$2::text")}
     ORDER BY i.tie_break LIMIT 1"""
+# The conditions of `ix_item_unsettled`, word for word. Each of these items is worth the same, so the cheapest is first.
+_UNSETTLED = "i.job_id = $1 AND i.state = 'given_up' AND i.reason ->> 'code' = 'crowd-cannot-reach'"
+_FIRST_UNSETTLED = f"""
+    SELECT {COLUMNS} FROM item i
+    WHERE {_UNSETTLED} AND i.open_assignments = 0 AND i.item_id <> ALL ($5::bigint[])
+        AND ($3::numeric IS NULL OR i.cost * $4::numeric <= $3::numeric) AND {_NEW_TO.format(worker="$2::text")}
+    ORDER BY i.cost, i.item_id LIMIT 1"""
 _FOR_WHOM = f"""
     SELECT asking.worker FROM unnest($2::text[], $3::numeric[]) AS asking (worker, price)
     CROSS JOIN LATERAL (
@@ -94,6 +101,20 @@ async def gold_item(
     return None
 
 
+async def unsettled_item(
+    connection: AsyncConnection,
+    job_id: UUID,
+    *,
+    worker: str,
+    price: Decimal,
+    affordable: Decimal | None,
+    besides: Collection[int],
+) -> Item | None:
+    """Load the cheapest unsettled item, of those that nobody holds and that are new to the worker."""
+    rows = await fetch(connection, _FIRST_UNSETTLED, job_id, worker, affordable, price, list(besides))
+    return item_from(rows[0]) if rows else None
+
+
 async def who_finds_room(
     connection: AsyncConnection, job_id: UUID, prices: Mapping[str | None, Decimal], money: Decimal | None
 ) -> set[str | None]:
@@ -106,6 +127,13 @@ async def who_finds_open(
 ) -> set[str | None]:
     """Return the workers to whom some open item is new that this money pays, even if others hold it now."""
     return await _for_whom(connection, _OPEN, job_id, prices, money)
+
+
+async def who_finds_unsettled(
+    connection: AsyncConnection, job_id: UUID, prices: Mapping[str | None, Decimal], money: Decimal | None
+) -> set[str | None]:
+    """Return the workers to whom an unsettled item is new that this money pays, even if others hold it now."""
+    return await _for_whom(connection, _UNSETTLED, job_id, prices, money)
 
 
 async def _best(connection: AsyncConnection, statement: str, *arguments: object) -> list[QueuedItem]:

@@ -20,8 +20,8 @@ class VoteRow:
     counted: bool
 
 
-# What a trusted worker found for an audit was never a vote.
-_IS_VOTE = "verdict -> 'reason' ->> 'code' <> 'audit'"
+# Answers of trusted workers that are truth were never votes. A late vote on a settled item has the item's reason, too.
+_IS_VOTE = "(counted OR verdict -> 'reason' ->> 'code' NOT IN ('audit', 'settled-by-trusted'))"
 _VOTES_OF_WORKER = f"""
     SELECT answer_id, item_id, worker, label, counted FROM answer
     WHERE job_id = $1 AND worker = $2 AND {_IS_VOTE} AND answer_id > $3 AND ($4::boolean IS NULL OR withheld = $4)

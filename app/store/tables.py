@@ -142,6 +142,14 @@ item = Table(
     # The cheapest open item: without an answer that the money pays, the job is exhausted.
     Index("ix_item_open_cost", "job_id", "cost", postgresql_where=text("state = 'open'")),
     Index("ix_item_prior", "job_id", "item_id", postgresql_where=text("prior IS NOT NULL")),
+    # What trusted workers are asked instead of the crowd, the cheapest first.
+    Index(
+        "ix_item_unsettled",
+        "job_id",
+        "cost",
+        "item_id",
+        postgresql_where=text("state = 'given_up' AND reason ->> 'code' = 'crowd-cannot-reach'"),
+    ),
     # Gold is drawn at random: the first item from a random tie_break on.
     Index("ix_item_gold", "job_id", "tie_break", postgresql_where=text("gold IS NOT NULL")),
 )

@@ -53,7 +53,11 @@ class AuditOut(BaseModel):
     confidence: Annotated[float, Field(description="How sure the decision is")]
     max_items: Annotated[int, Field(description="The most items that may be checked")]
     population: Annotated[
-        int, Field(description="The labels that the claim is about: resolved items without gold, when the audit began")
+        int,
+        Field(
+            description="The labels that the claim is about: those of resolved items when the audit began, without "
+            "gold and without those that trusted workers gave"
+        ),
     ]
     checked: Annotated[int, Field(description="Items whose right label is known by this audit")]
     right: Annotated[int, Field(description="Of those, the ones whose label was right when the audit began")]

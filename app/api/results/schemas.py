@@ -34,7 +34,13 @@ class RecordedAnswerOut(BaseModel):
     item: Annotated[str, Field(description="The item's key")]
     worker: Annotated[str | None, Field(description="Who answered; null if the worker has no name")]
     label: Annotated[str, Field(description="The label that the worker gave")]
-    counts: Annotated[bool, Field(description="false: the worker model leaves it out, or its worker is blocked")]
+    counts: Annotated[
+        bool,
+        Field(
+            description="false: the worker model leaves it out, its worker is blocked, or it is a trusted worker's "
+            "truth and no vote"
+        ),
+    ]
     answered_at: Annotated[datetime, Field(description="When it was recorded")]
 
 

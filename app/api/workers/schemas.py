@@ -29,7 +29,11 @@ class WorkerIn(RequestBody):
         Field(description="One of the tiers of the job's worker model `tiers`; the default is the first tier"),
     ] = None
     trusted: Annotated[
-        StrictBool | None, Field(description="The worker's answers in audits are truth; the default is false")
+        StrictBool | None,
+        Field(
+            description="The worker's answers in audits and on items that the crowd cannot settle are truth; the "
+            "default is false"
+        ),
     ] = None
     accuracy: Annotated[
         float | None,
@@ -155,7 +159,7 @@ class WorkerOut(BaseModel):
         ),
     ]
     price: Annotated[AmountOut, Field(description="An answer costs this times the item's cost")]
-    trusted: Annotated[bool, Field(description="The worker's answers in audits are truth")]
+    trusted: Annotated[bool, Field(description="Answers in audits and on items that the crowd cannot settle are truth")]
     accuracy: Annotated[
         Share | None,
         Field(description="What you stated when you registered the worker; null: nothing. `skill` is what it is now"),

@@ -72,9 +72,7 @@ async def begin_audit(
         )
     population, digest = await population_of(connection, job_id, job.policy.labels)
     if not population:
-        raise NothingToAudit(
-            "The job has no resolved items besides the gold items. Begin an audit when some items are resolved."
-        )
+        raise NothingToAudit("The job has no items that the crowd resolved. Begin an audit when there are some.")
     new = Audit(
         audit_id=job.audits + 1,
         min_accuracy=min_accuracy,

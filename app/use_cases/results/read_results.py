@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from app.domain.item import ItemState
+from app.domain.item import SETTLED, ItemState
 from app.domain.job import Job
 from app.policy.aggregation import AnyAggregation, ByModel, Majority
 from app.policy.core.belief import NOBODY, Array, Belief, Index, State
@@ -110,10 +110,10 @@ class ResultSet:
             labels, chances = by_belief(self.job, outcomes)
         else:
             labels, chances = by_votes(votes, len(self.job.policy.labels))
-        if self.keep_decisions:
-            rows = list(zip(decided, labels, chances, confidences, strict=True))
-            labels = [label if kept is None else kept for kept, label, _, _ in rows]
-            chances = [chance if kept is None else confidence for kept, _, chance, confidence in rows]
+        final = decided if self.keep_decisions else _settled(decided, codes)
+        rows = list(zip(final, labels, chances, confidences, strict=True))
+        labels = [label if kept is None else kept for kept, label, _, _ in rows]
+        chances = [chance if kept is None else confidence for kept, _, chance, confidence in rows]
         names = (*self.job.policy.labels, None)  # NOBODY is the last
         shown = [round(chance, _DECIMALS) for chance in chances]
         return Results(keys, [names[label] for label in labels], shown, states, votes, codes, messages)
@@ -123,6 +123,11 @@ class ResultSet:
         rows = np.asarray(numbers, dtype=np.intp) - 1
         labels, chances = self.fitted.labels[rows], self.fitted.chances[rows]
         return labels.tolist(), _confidences(labels, chances, np.asarray(votes).reshape(chances.shape)).tolist()
+
+
+def _settled(labels: Sequence[int | None], codes: Sequence[str]) -> list[int | None]:
+    """Return the labels that trusted workers gave: they are not a matter of aggregation."""
+    return [label if code == SETTLED else None for label, code in zip(labels, codes, strict=True)]
 
 
 async def open_results(

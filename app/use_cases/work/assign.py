@@ -12,7 +12,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.domain.assignment import Assignment, AssignmentState, HeldAssignment
 from app.domain.audit_sample import Audit
-from app.domain.item import Item
+from app.domain.item import CROWD_CANNOT_REACH, Item
 from app.domain.job import Job
 from app.domain.work import NextWork, WorkRequest
 from app.domain.worker import UNKNOWN_WORKER, Worker
@@ -21,7 +21,7 @@ from app.policy.core.randomness import number_of
 from app.policy.worker_choice.base import CandidateWorkers
 from app.store.assignments import live_assignments_of, save_assignments
 from app.store.audits import free_audit_item, running_audit
-from app.store.queue import gold_item
+from app.store.queue import gold_item, unsettled_item
 from app.store.workers import load_workers, most_promising
 from app.use_cases.work.judging import ItemFacts, context_of
 from app.use_cases.work.no_work import NoWork, while_paused
@@ -36,7 +36,7 @@ async def assign_next(
 ) -> tuple[Job, list[NextWork]]:
     """For each request in turn: assignments that the worker holds come first, then new ones up to `count`."""
     if job.paused:
-        return job, [while_paused(job)] * len(requests)
+        return job, await while_paused(connection, job, requests)
     batch, requests = await _open_batch(connection, job, requests, now)
     given = [await batch.serve(request) for request in requests]
     fresh = await batch.write_back()
@@ -67,7 +67,7 @@ class AssignmentBatch:
     audit: Audit | None = None  # that trusted workers of this batch may check items of
     reserved: Decimal = Decimal(0)  # by this batch, in addition to earlier reservations
     considered: dict[WorkRequest, tuple[str, ...]] = field(default_factory=dict)  # if the job looked beyond a team
-    gold: Counter[int] = field(default_factory=Counter)  # new assignments of closed items: gold, or for an audit
+    gold: Counter[int] = field(default_factory=Counter)  # new assignments of closed items, which are not queued
 
     def known(self, worker: str | None) -> Worker:
         return self.workers.get(worker or "", UNKNOWN_WORKER)
@@ -122,7 +122,7 @@ class AssignmentBatch:
         if self.known(worker).block is not None:
             return []
         mine = self.held.setdefault(worker, []) if worker is not None else []
-        while worker is not None and len(mine) < count and await self._assign_audit_item(worker) is not None:
+        while worker is not None and len(mine) < count and await self._assign_for_truth(worker) is not None:
             mine = self.held[worker]
         while len(mine) < count and self.known(worker).low_information is None:
             asking = self._asking(worker, mine)
@@ -184,6 +184,10 @@ class AssignmentBatch:
             candidate = candidates.get(name) or await self._candidate(asking[name])
             if candidate is not None:
                 return await self._assign(candidate, asking[name], second_opinion=self._wants_second_opinion)
+        # Last, because the job may choose the crowd instead of a trusted worker as long as it has work for the crowd.
+        for name in sorted(asking, key=lambda name: self.known(name).price):
+            if (held := await self._assign_unsettled_item(name)) is not None:
+                return held
         return None
 
     @property
@@ -220,6 +224,14 @@ class AssignmentBatch:
             self.gold[item.item_id] += 1
         return self._hand_out(item, asking, why)
 
+    async def _assign_for_truth(self, worker: str) -> HeldAssignment | None:
+        """Assign what only a trusted worker can do: an item of the audit, or one that the crowd cannot settle.
+
+        Both come before open items. For the same price a vote on an open item resolves it at best in part, and the
+        crowd can give it, too.
+        """
+        return await self._assign_audit_item(worker) or await self._assign_unsettled_item(worker)
+
     async def _assign_audit_item(self, worker: str) -> HeldAssignment | None:
         """Assign an item of the running audit to a trusted worker; None if there is none for this worker."""
         if self.audit is None or not self.known(worker).trusted:
@@ -240,6 +252,25 @@ class AssignmentBatch:
         reason = Reason("audit", "This item is in the random sample of an audit: give the right label.")
         why = {"code": reason.code, "message": reason.message, "priority": 0.0}
         return self._hand_out(item, asking, why, audit_id=self.audit.audit_id)
+
+    async def _assign_unsettled_item(self, worker: str) -> HeldAssignment | None:
+        """Assign an item that the crowd cannot settle to a trusted worker; None if there is none for this worker."""
+        if not self.job.given_up or not self.known(worker).trusted:
+            return None
+        asking = self._asking(worker, self.held.get(worker, ()))
+        item = await unsettled_item(
+            self.connection,
+            self.job.job_id,
+            worker=worker,
+            price=asking.price,
+            affordable=asking.affordable,
+            besides=[held.assignment.item_id for held in self.fresh],
+        )
+        if item is None:
+            return None
+        self.gold[item.item_id] += 1
+        message = "The crowd cannot make the label of this item sure enough: give the right label."
+        return self._hand_out(item, asking, {"code": CROWD_CANNOT_REACH, "message": message, "priority": 0.0})
 
     def _hand_out(
         self, item: Item, asking: AskingWorker, why: dict[str, Any], audit_id: int | None = None

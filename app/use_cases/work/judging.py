@@ -172,6 +172,8 @@ def keep_closed(known: ItemDecision, judged: ItemDecision, *, corrects: bool) ->
     """Return the new decision, unless the item is closed and stays closed; `known` has the votes that were judged."""
     before, after = known.state, judged.state
     resolved = before is ItemState.RESOLVED, after is ItemState.RESOLVED
+    if resolved[0] and known.is_settled:
+        return known
     return known if stays_closed(before is ItemState.OPEN, *resolved, corrects=corrects) else judged
 
 

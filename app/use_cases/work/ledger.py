@@ -105,7 +105,7 @@ class Ledger:
         # Plain numbers while votes are counted, because copying the job for each vote is too slow.
         self.spent, self.reserved, self.given = job.spent, job.reserved, job.answers
         self.resolved, self.given_up, self.progress = job.resolved, job.given_up, job.progress
-        self.audited = 0  # answers of audits, which no fit would learn from
+        self.truths = 0  # answers of trusted workers that are no votes, so that no fit would learn from them
         self.labels = LabelCounts(job.labeled, job.label_changes, job.confidence_sum, job.dissent_sum)
         self.item_ids = {row.key: row.item_id for row in self.items.values()}
         self.answers_on: dict[int, list[Answer]] = {}
@@ -128,7 +128,7 @@ class Ledger:
             spent=self.spent,
             reserved=self.reserved,
             answers=self.given,
-            refit_at=None if self.job.refit_at is None else self.job.refit_at + self.audited,
+            refit_at=None if self.job.refit_at is None else self.job.refit_at + self.truths,
             resolved=self.resolved,
             given_up=self.given_up,
             progress=self.progress,
@@ -284,11 +284,20 @@ async def write_back(connection: AsyncConnection, ledger: Ledger) -> list[Score]
     await save_decisions(connection, job_id, changed)
     await mark_priors_answered(connection, job_id, ledger.priors_answered)
     by_gold = await save_tallies(connection, job_id, _tallies(ledger))
-    resolved = [item.item_id for item in changed if item.decision.state is ItemState.RESOLVED and item.gold is None]
+    resolved = [item.item_id for item in changed if _is_resolved_by_votes(item)]
     await demote_items(connection, job_id, ledger.demoted, newest=ledger.given)
     scores = await score_votes(connection, job_id, resolved, newest=ledger.given)
     await promote_items(connection, job_id, ledger.promoted)
     return list({score.worker: score for score in (*by_gold, *scores)}.values())  # the later score is complete
+
+
+def _is_resolved_by_votes(item: Item) -> bool:
+    """Whether votes on the item may be compared with its label.
+
+    Not where a trusted worker settled it: on items that divide the crowd, honest workers would look like guessers.
+    """
+    decision = item.decision
+    return decision.state is ItemState.RESOLVED and item.gold is None and not decision.is_settled
 
 
 def _tallies(ledger: Ledger) -> list[Tally]:

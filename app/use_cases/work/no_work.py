@@ -20,7 +20,8 @@ from app.store.assignments import next_expiry
 from app.store.audits import who_may_audit
 from app.store.end_of_money import with_end_of_money
 from app.store.operations import pending_verdicts
-from app.store.queue import who_finds_open, who_finds_room
+from app.store.queue import who_finds_open, who_finds_room, who_finds_unsettled
+from app.store.workers import load_workers
 from app.use_cases.jobs.job_state import money_is_spent
 from app.use_cases.work.team_without_work import reason_of_team
 
@@ -28,13 +29,23 @@ _LONGEST_WAIT = timedelta(seconds=30)
 _SHORT_WAIT = timedelta(seconds=5)
 
 
-def while_paused(job: Job) -> NextWork:
-    """Build the response to every request for a paused job: if all its items are closed, resuming changes nothing."""
-    is_audited = job.audit is not None and job.audit["state"] == AuditState.RUNNING
-    if job.is_done and not is_audited:
-        return _all_resolved(job)
+async def while_paused(connection: AsyncConnection, job: Job, requests: Sequence[WorkRequest]) -> list[NextWork]:
+    """Build the responses to requests for a paused job: if all its items are closed, resuming changes nothing.
+
+    Except for trusted workers, if there are items that the crowd cannot settle.
+    """
     message = "The job is paused. Open assignments can still be answered. Resume the job, or ask again later."
-    return _wait("job-paused", message, _LONGEST_WAIT)
+    paused = _wait("job-paused", message, _LONGEST_WAIT)
+    is_audited = job.audit is not None and job.audit["state"] == AuditState.RUNNING
+    if not job.is_done or is_audited:
+        return [paused] * len(requests)
+    named = [{name for name in one.workers or (one.worker,) if name is not None} for one in requests]
+    may_settle: set[str | None] = set()
+    if job.given_up:
+        known = await load_workers(connection, job.job_id, set().union(*named))
+        trusted = {name for name, worker in known.items() if worker.trusted and worker.block is None}
+        may_settle = await who_finds_unsettled(connection, job.job_id, dict.fromkeys(trusted, Decimal(0)), None)
+    return [paused if names & may_settle else _all_resolved(job) for names in named]
 
 
 @dataclass(frozen=True)
@@ -52,6 +63,7 @@ class NoWork:
         """Build the response to each of these requests, none of which got an assignment."""
         workers = {name for one in requests for name in one.workers or (one.worker,)}
         by_worker = await self._by_worker(connection, workers)
+        by_worker |= await self._by_unsettled(connection, by_worker)
         by_worker |= await self._by_auditor(connection, by_worker)
         by_worker |= await self._by_pending_verdicts(connection, by_worker)
         return [self._response(request, by_worker) for request in requests]
@@ -88,8 +100,7 @@ class NoWork:
         self, connection: AsyncConnection, by_worker: Mapping[str | None, NextWork]
     ) -> dict[str | None, NextWork]:
         """For trusted workers who would be told to stop: items of the audit may come back from others."""
-        stopped = {name for name, one in by_worker.items() if name is not None and one.status == "stop"}
-        trusted = {name for name in stopped if self._known(name).trusted and self._known(name).block is None}
+        trusted = self._stopped_and_trusted(by_worker)
         if self.audit is None or not trusted:
             return {}
         waiting = await who_may_audit(connection, self.job.job_id, self.audit.audit_id, trusted)
@@ -103,6 +114,33 @@ class NoWork:
             else:
                 found[name] = _wait("audit-leased", message, expiry - self.now)
         return found
+
+    async def _by_unsettled(
+        self, connection: AsyncConnection, by_worker: Mapping[str | None, NextWork]
+    ) -> dict[str | None, NextWork]:
+        """For trusted workers who would be told to stop: unsettled items may come back from others."""
+        prices: dict[str | None, Decimal] = {
+            name: self._known(name).price for name in self._stopped_and_trusted(by_worker)
+        }
+        if not self.job.given_up or not prices:
+            return {}
+        able = await who_finds_unsettled(connection, self.job.job_id, prices, None)
+        payable = await who_finds_unsettled(
+            connection, self.job.job_id, _of(prices, able), self._money_that_may_return()
+        )
+        what = "an item that the crowd cannot settle"
+        found = {name: _too_expensive(self.job, self._known(name), what) for name in able - payable}
+        expiry = await next_expiry(connection, self.job.job_id) if payable else None
+        if expiry is None:
+            return found
+        message = (
+            "Others hold the items that the crowd cannot settle, or their money. Ask again when some have answered."
+        )
+        return found | dict.fromkeys(payable, _wait("unsettled-leased", message, expiry - self.now))
+
+    def _stopped_and_trusted(self, by_worker: Mapping[str | None, NextWork]) -> set[str]:
+        stopped = {name for name, one in by_worker.items() if name is not None and one.status == "stop"}
+        return {name for name in stopped if self._known(name).trusted and self._known(name).block is None}
 
     async def _by_pending_verdicts(
         self, connection: AsyncConnection, by_worker: Mapping[str | None, NextWork]

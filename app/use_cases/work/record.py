@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
@@ -10,7 +10,7 @@ import numpy as np
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.domain.answer import Answer
-from app.domain.item import DECISION_OF, Item, ItemDecision, ItemState
+from app.domain.item import CROWD_CANNOT_REACH, DECISION_OF, Item, ItemDecision, ItemState
 from app.domain.job import Job
 from app.domain.money import amount_text
 from app.errors import AnswerConflict, BudgetExhausted, ItemClosed, SufficeError, WorkerBlocked
@@ -93,10 +93,10 @@ def _record_all(ledger: Ledger, submissions: Sequence[SubmittedAnswer]) -> list[
             if given is not None:
                 outcomes[position] = _repeat(ledger.job, vote, given)
                 continue
-            if vote.assignment is not None and vote.assignment.audit_id is not None:
+            if (record_truth := _recorder_of_truth(ledger, vote)) is not None:
                 outcomes |= run.settle()  # answers are numbered in their order
                 run = _Run(ledger)
-                outcomes[position] = _check_audit_item(ledger, vote)
+                outcomes[position] = record_truth(ledger, vote)
                 continue
             _check(ledger, vote)
             _pay(ledger, vote)
@@ -105,6 +105,41 @@ def _record_all(ledger: Ledger, submissions: Sequence[SubmittedAnswer]) -> list[
             outcomes[position] = refusal
     outcomes |= run.settle()
     return [outcomes[position] for position in range(len(submissions))]
+
+
+def _recorder_of_truth(ledger: Ledger, vote: Vote) -> Callable[[Ledger, Vote], RecordedAnswer] | None:
+    """Return how an answer is recorded that is the truth about its item; None: it is a vote.
+
+    A trusted worker settles an item that the crowd has given up. An item that was assigned for that may be open again
+    or resolved meanwhile; the truth was asked for and settles it all the same.
+    """
+    assignment, before = vote.assignment, vote.item.decision
+    if assignment is not None and assignment.audit_id is not None:
+        return _check_audit_item
+    if not ledger.known(vote.worker).trusted or vote.item.gold is not None or before.is_settled:
+        return None
+    is_asked = assignment is not None and vote.under_live_assignment and assignment.why["code"] == CROWD_CANNOT_REACH
+    return _settle_item if before.is_unsettled or is_asked else None
+
+
+def _settle_item(ledger: Ledger, vote: Vote) -> RecordedAnswer:
+    """Take the label of a trusted worker: it is paid like a vote and resolves the item, and it teaches nothing.
+
+    It does not count as a vote, no worker is scored by it, and calibration and audits leave the item out. Items get
+    here because the crowd fails on them, so what they show does not hold for the others.
+    """
+    _refuse_blocked(ledger, vote)
+    if not vote.under_live_assignment:
+        _refuse_unpaid(ledger, vote)
+    _pay(ledger, vote)
+    ledger.truths += 1
+    settled = vote.item.decision.settled(vote.label)
+    open_assignments = vote.item.open_assignments - vote.under_live_assignment
+    item = replace(vote.item, decision=settled, open_assignments=open_assignments)
+    verdict = Verdict(Decision.STOP, settled.reason, vote.label)
+    answer = _answer(ledger, vote, item, ledger.given, verdict, settled.confidence)
+    _enter(ledger, vote, item, answer)
+    return _recorded(ledger.job, item, answer, duplicate=False)
 
 
 def _check_audit_item(ledger: Ledger, vote: Vote) -> RecordedAnswer:
@@ -124,7 +159,7 @@ def _check_audit_item(ledger: Ledger, vote: Vote) -> RecordedAnswer:
     else:
         message = "The answer is paid, but the audit no longer needs it. It does not count as a vote."
     _pay(ledger, vote)
-    ledger.audited += 1
+    ledger.truths += 1
     reason = Reason("audit", message)
     answer = _answer(ledger, vote, vote.item, ledger.given, Verdict(Decision.STOP, reason, vote.label), 1.0)
     item = replace(vote.item, open_assignments=vote.item.open_assignments - vote.under_live_assignment)
@@ -317,7 +352,7 @@ def _enter(ledger: Ledger, vote: Vote, item: Item, answer: Answer) -> None:
     ledger.changed_items.add(item.item_id)
     ledger.resolved += (after.state is ItemState.RESOLVED) - (before.state is ItemState.RESOLVED)
     ledger.given_up += (after.state is ItemState.GIVEN_UP) - (before.state is ItemState.GIVEN_UP)
-    if before.state is ItemState.OPEN and after.label is not None:
+    if before.state is ItemState.OPEN and after.label is not None and not after.is_settled:
         _score_workers(ledger, item.item_id, after.label)
         auto_gold = ledger.job.policy.auto_gold
         if auto_gold is not None and auto_gold.promotes(np.array([after.confidence]))[0]:

@@ -100,11 +100,13 @@ def changes_of(
     """Judge items, by ascending number, with the votes and model states in `after`; returns the changes.
 
     Without `reopens` a closed item stays closed: only its label may change, to another that is good enough. An item
-    that the crowd made gold is no longer gold if its label turns out wrong.
+    that a trusted worker settled stays as it is. An item that the crowd made gold is no longer gold if its label turns
+    out wrong.
     """
     changes = []
     for was, row, judged in zip(before, after, judge_rows(engine, after), strict=True):
-        decision = judged if reopens else keep_closed(row.decision, judged, corrects=True)
+        stays = not reopens or row.decision.is_settled
+        decision = keep_closed(row.decision, judged, corrects=True) if stays else judged
         if decision != was.decision:
             holds = decision.state is ItemState.RESOLVED and decision.label == was.gold
             changes.append(DecisionChange(was.item_id, was.decision, decision, demoted=was.promoted and not holds))

@@ -12,6 +12,10 @@ _WORDS = {
     "all-leased": ("waits for items that others hold", "wait for items that others hold"),
     "budget-reserved": ("waits for money that is reserved", "wait for money that is reserved"),
     "workers-busy": ("holds as many assignments as allowed", "hold as many assignments as allowed"),
+    "unsettled-leased": (
+        "waits for items that the crowd cannot settle",
+        "wait for items that the crowd cannot settle",
+    ),
     "audit-leased": ("waits for items of the audit", "wait for items of the audit"),
     "recount-running": ("waits for the end of a recount", "wait for the end of a recount"),
     "refit-running": ("waits for the end of a refit", "wait for the end of a refit"),
