@@ -57,13 +57,16 @@ class Range:
         return cls(mean, min(float(ordered[k - 1]), mean), max(float(ordered[-k]), mean))
 
     def stretched(self, by: float, least: float, most: float) -> "Range":
-        """The interval `by` times as far from the expected value on both sides, between the limits of what can be.
+        """The interval `by` times as far from the expected value, between the limits of what can be.
 
-        >>> Range(5.0, 4.0, 8.0).stretched(1.5, 0.0, 9.0)
-        Range(expected=5.0, low=3.5, high=9.0)
+        Below the expected value in logarithms of what is above the least, which so stays out of reach.
+
+        >>> Range(5.0, 2.5, 8.0).stretched(2, 0.0, 9.0)
+        Range(expected=5.0, low=1.25, high=9.0)
         """
-        low, high = (self.expected + by * (end - self.expected) for end in (self.low, self.high))
-        return Range(self.expected, max(low, min(least, self.low)), min(high, max(most, self.high)))
+        above, highest = self.expected - min(least, self.low), self.expected + by * (self.high - self.expected)
+        low = self.low if above <= 0 else self.expected - above + above * (1 - (self.expected - self.low) / above) ** by
+        return Range(self.expected, min(low, self.low), min(highest, max(most, self.high)))
 
 
 @dataclass(frozen=True)
