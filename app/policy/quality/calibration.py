@@ -56,7 +56,7 @@ class Calibration:
     """
 
     accuracy: tuple[float, ...]  # at each knot: the accuracy is above this with probability 2/3
-    favourable: tuple[float, ...]  # at each knot: the accuracy is below this with probability .75
+    favourable: tuple[float, ...]  # at each knot: the accuracy is below this with probability 1/2
     low: tuple[float, ...]  # the 95 % interval at each knot
     high: tuple[float, ...]
     checked: int
