@@ -1,8 +1,8 @@
 """Show what each part of the default policy earns: the default beside versions of it that lack one part.
 
 Accuracy over all items at equal labels, no stops, on random items of each public set and on synthetic crowds. With
-`--choose` the policy picks workers, and the parts are those of `pair`. Means of seeds; the last lines
-are means over crowds, and their difference to the default.
+`--choose` the policy picks workers, and the parts are those of `pair`. Means of seeds; the last lines are means over
+crowds, and their difference to the default.
 """
 
 import argparse

@@ -318,8 +318,8 @@ class Engine:
     def _out_of_reach(self, lookahead: Lookahead, room: Array) -> Mask:
         """Which items cannot meet the requirement within the limits, even if all further answers agree; shape (items,).
 
-        By the accuracy that labels have in the most favourable reading of the items of known truth. Without such items
-        there is no telling. Every item gets its minimum number of labels.
+        By the accuracy that labels are as likely above as below, by the items of known truth. Without such items there
+        is no telling. Every item gets its minimum number of labels.
         """
         if self._reachable is None:
             return np.zeros(len(room), dtype=bool)

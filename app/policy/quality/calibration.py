@@ -125,16 +125,16 @@ def calibrate(confidence: Array, dissent: Array, right: Mask, prior: Calibration
 
     with normal priors for s and log b. This is beta calibration with one slope (Kull, Silva Filho and Flach, AISTATS
     2017), a discount for dissent, and a prior over crowds, so that a few dozen items help and none hurt: without any,
-    the map is the average of the crowds on which the prior was fitted. The posterior of s and b is computed on a grid,
-    and the map is its mean, which is monotone as each of its parts is. Confidences must come from fits that did not
-    know the item's truth.
+    the map is near that of the crowds on which the prior was fitted. The posterior of s and b is computed on a grid.
+    The map is its mean, or its lower third where that is less; both are monotone, as each map of the grid is.
+    Confidences must come from fits that did not know the item's truth.
 
     >>> before, after = (calibrate(np.full(n, 0.98), np.zeros(n), np.full(n, True)) for n in (0, 50))
     >>> [round(float(each.of(np.array([0.98]), np.zeros(1))[0]), 2) for each in (before, after)]
     [0.89, 0.97]
     """
     weight = special.softmax(prior.log_density() + log_likelihood(confidence, dissent, right))
-    maps = special.expit(_LEVELS[:, None] + _SLOPES[:, None] * (_KNOTS - TUNED.calibration.centre))  # (pairs, knots)
+    maps = special.expit(_logits(_KNOTS))  # (pairs, knots)
     expected = weight @ maps
     low, cautious, favourable, high = (
         np.array(each) for each in zip(*(_quantiles(at, weight) for at in maps.T), strict=True)
@@ -151,9 +151,7 @@ def calibrate(confidence: Array, dissent: Array, right: Mask, prior: Calibration
 
 def log_likelihood(confidence: Array, dissent: Array, right: Mask) -> Array:
     """The log-probability of these items by each map of the grid, shape (pairs,)."""
-    at = _LEVELS[:, None] + _SLOPES[:, None] * (
-        discounted(confidence, dissent) - TUNED.calibration.centre
-    )  # (pairs, items)
+    at = _logits(discounted(confidence, dissent))  # (pairs, items)
     return np.asarray(special.log_expit(np.where(right, at, -at)).sum(axis=1))
 
 
@@ -171,5 +169,9 @@ def expected_accuracy(confidence: Array, dissent: Array, prior: CalibrationPrior
     [0.91]
     """
     weight = special.softmax(prior.log_density())
-    at = _LEVELS[:, None] + _SLOPES[:, None] * (discounted(confidence, dissent) - TUNED.calibration.centre)
-    return np.asarray(weight @ special.expit(at))
+    return np.asarray(weight @ special.expit(_logits(discounted(confidence, dissent))))
+
+
+def _logits(discounted_logit: Array) -> Array:
+    """The logit of the accuracy by each map of the grid, shape (pairs, *)."""
+    return np.asarray(_LEVELS[:, None] + _SLOPES[:, None] * (discounted_logit - TUNED.calibration.centre))
