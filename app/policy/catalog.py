@@ -9,6 +9,7 @@ from pydantic import BaseModel
 
 from app.policy.aggregation import AnyAggregation
 from app.policy.allocation import AnyAllocation
+from app.policy.answers import AnyAnswer
 from app.policy.core.policy import plain_description
 from app.policy.requirements import AnyRequirement
 from app.policy.worker_choice import AnyWorkerChoice
@@ -33,6 +34,7 @@ class CatalogEntry:
 def catalog() -> dict[str, list[CatalogEntry]]:
     """The families, each in the order of its union."""
     families = {
+        "answer": AnyAnswer,
         "requirement": AnyRequirement,
         "allocation": AnyAllocation,
         "worker_model": AnyWorkerModel,

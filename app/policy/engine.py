@@ -16,7 +16,7 @@ from app.policy.core.tuning import TUNED
 from app.policy.job_policy import JobPolicy
 from app.policy.quality.calibration import Calibration
 from app.policy.requirements import Count, Requirement
-from app.policy.requirements.base import HORIZON, progress
+from app.policy.requirements.base import HORIZON
 from app.policy.worker_choice.relative_information import relative_information
 from app.policy.worker_models import WorkerModel
 
@@ -40,16 +40,8 @@ class Judgement:
     def row(self, item: int) -> "Judgement":
         """The judgement of one item alone."""
         one = slice(item, item + 1)
-        belief = self.belief
         return Judgement(
-            belief=Belief(
-                votes=belief.votes[one],
-                weights=belief.weights[one],
-                squares=belief.squares[one],
-                alpha=belief.alpha[one],
-                context=belief.context.rows(one),
-                probability=None if belief.probability is None else belief.probability[one],
-            ),
+            belief=self.belief.rows(one),
             winner=self.winner[one],
             closed=self.closed[one],
             tier=self.tier[one],
@@ -104,6 +96,7 @@ class Engine:
     uses: Uses = field(init=False, repr=False, compare=False)  # what decisions depend on beside votes
     by_votes_alone: bool = field(init=False, repr=False, compare=False)  # equal votes get equal decisions
     requirement: Requirement = field(init=False, repr=False, compare=False)  # with the minimum number of labels
+    allocation: Allocation = field(init=False, repr=False, compare=False)
     knows_workers: bool = field(init=False, repr=False, compare=False)  # the model keeps a skill per worker
     scores_finished_items: bool = field(init=False, repr=False, compare=False)  # the model learns from final labels
     tells_workers_apart: bool = field(init=False, repr=False, compare=False)  # an answer's value depends on its worker
@@ -120,14 +113,15 @@ class Engine:
             plain, requirement = requirement, requirement.calibrated(self.calibration)
             if requirement != plain:  # it asks for a probability
                 reachable = plain.calibrated(self.calibration, favourable=True)
-        model = policy.worker_model.stages(len(policy.labels)).model(self.stage)
-        knows_workers = model.newcomer(len(policy.labels)).size > 0
+        model = policy.model_at(self.stage)
+        knows_workers = model.newcomer(policy.classes).size > 0
         picks = policy.worker_choice.compares_items
         computed = {
             "model": model,
             "uses": policy.uses,
             "by_votes_alone": policy.by_votes_alone,
             "requirement": requirement,
+            "allocation": policy.effective_allocation,
             "_reachable": reachable,
             "knows_workers": knows_workers,
             "scores_finished_items": model.scores_finished_items,
@@ -145,11 +139,11 @@ class Engine:
 
     def initial(self, context: ItemContext) -> State:
         """The state of each item of `context` before any answer."""
-        return self.model.start(context, len(self.policy.labels))
+        return self.model.start(context, self.policy.classes)
 
     def newcomer(self) -> Array:
         """The skill of a worker who has not answered yet, shape (parameters,)."""
-        return self.model.newcomer(len(self.policy.labels))
+        return self.model.newcomer(self.policy.classes)
 
     def believed(self, shares: Array) -> Array:
         """What priors of items say, (items, classes), as far as their source is believed; rows of NaN say nothing."""
@@ -162,7 +156,7 @@ class Engine:
 
         It is enough to compare certain opinions: the others lie between them.
         """
-        certain = np.eye(len(self.policy.labels))
+        certain = np.eye(max(len(self.policy.labels), 1))
         if self.source == () or other.source == ():
             return self.source == other.source
         return bool((np.abs(self.believed(certain) - other.believed(certain)) < TUNED.opinions.same_belief).all())
@@ -183,7 +177,7 @@ class Engine:
         belief, known = lookahead.now, context.known
         ending = self.ending(lookahead)
         max_open_assignments = np.minimum(self.shortfall(lookahead), ending.room)
-        so_far = np.minimum(progress(lookahead, self.requirement), belief.total > 0)
+        so_far = np.minimum(self.requirement.progress(lookahead), belief.total > 0)
         priority = self.priority(lookahead)
         return Judgement(
             belief=belief,
@@ -198,7 +192,7 @@ class Engine:
 
     def confidence(self, belief: Belief) -> Array:
         """How likely the leading label is the right one, shape (items,): calibrated where truth is known."""
-        return belief.certainty if self.calibration is None else self.calibration.of(belief.certainty, belief.dissent)
+        return belief.certainty if self.calibration is None else belief.confidence(self.calibration.of)
 
     def ending(self, lookahead: Lookahead) -> Ending:
         """Which items are finished, by their answers or because their label was known."""
@@ -221,7 +215,7 @@ class Engine:
 
         An answer on a trial item is valued `trial_lift` times as high: such items come first, but not at any price.
         """
-        value = priority_of(self.policy.allocation, lookahead, self._job_context)
+        value = priority_of(self.allocation, lookahead, self._job_context)
         trial = self.on_trial(lookahead.context, lookahead.now.total)
         if trial is not None:
             value = np.where(trial & (value > 0), TUNED.pair.trial_lift * value, value)
@@ -259,9 +253,9 @@ class Engine:
         """The `relative_information` of one more answer of each worker on a fresh item; shape (*, workers)."""
         every = skill.reshape(-1, skill.shape[-1])
         context, doubt = ItemContext.plain(len(every)), TUNED.low_information.doubt
-        fresh = self.initial(context)
+        fresh, information = self.initial(context), self.policy.answer.allocation(Information())
         expected, better, worse = (
-            Information().value(self.lookahead(fresh, context, each), self._job_context).reshape(skill.shape[:-1])
+            information.value(self.lookahead(fresh, context, each), self._job_context).reshape(skill.shape[:-1])
             for each in (every, *(self.model.optimistic(every, bonus) for bonus in (doubt, -doubt)))
         )
         return relative_information(np.maximum(better, worse), expected, price, answers)
@@ -331,7 +325,7 @@ class Engine:
         room = np.full(len(belief.votes), np.inf)
         if self.policy.max_labels is not None:
             room = np.minimum(room, self.policy.max_labels - belief.total)
-        if self.policy.max_votes_per_label is not None:
+        if self.policy.max_votes_per_label is not None and self.policy.labels:
             room = np.minimum(room, self.policy.max_votes_per_label - belief.votes.max(axis=1))
         return room
 
@@ -340,18 +334,16 @@ class Engine:
             return unmet
         if self.requirement.satisfied(belief)[item]:
             return Reason("tie", f"{unmet.message} No label is ahead of the others.")
-        votes, limit = belief.votes[item], self.policy.max_labels
+        given, limit = belief.total[item], self.policy.max_labels
         if self._room(belief)[item] > 0:
             return Reason(
                 "crowd-cannot-reach", f"{unmet.message} Further answers of this crowd would not make it that sure."
             )
-        if limit is not None and votes.sum() >= limit:
-            return Reason(
-                "max-labels", f"{unmet.message} The item has {votes.sum():g} labels, the most that the job allows."
-            )
+        if limit is not None and given >= limit:
+            return Reason("max-labels", f"{unmet.message} The item has {given:g} labels, the most that the job allows.")
         return Reason(
             "max-votes-per-label",
-            f"{unmet.message} One label has {votes.max():g} votes, the most that the job allows.",
+            f"{unmet.message} One label has {belief.votes[item].max():g} votes, the most that the job allows.",
         )
 
 

@@ -1,12 +1,28 @@
 """The part of a job that decides: its labels, its policies and its limits. Its fields are the API's schema."""
 
-from typing import Annotated
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Annotated, Any
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator
+import numpy as np
+import numpy.typing as npt
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from app.policy.aggregation import AnyAggregation, ByModel
-from app.policy.allocation import AnyAllocation, Information
+from app.policy.allocation import Allocation, AnyAllocation, Information
+from app.policy.answers import AnyAnswer, ChoiceAnswer
+from app.policy.answers.questions import Questions
+from app.policy.core.ballots import Ballots
 from app.policy.core.policy import Uses, without_doctests
 from app.policy.core.text import Key, Label
 from app.policy.quality.gold import AutoGold, Gold
@@ -15,10 +31,13 @@ from app.policy.quality.spammers import Spammers
 from app.policy.requirements import AllOf, AnyRequirement, Count, Posterior, Requirement
 from app.policy.requirements.combination import Combination
 from app.policy.worker_choice import AnyWorkerChoice, Pull
-from app.policy.worker_models import AnyWorkerModel, Auto
+from app.policy.worker_models import AnyWorkerModel, Auto, WorkerModel
 
 _DEEPEST = 4
 _MOST_MEMBERS = 16
+
+# What a job gets that does not name it, by the kind of its answers.
+_DEFAULTS: dict[str, Callable[[Any], dict[str, Any]]] = {}
 
 
 def all_different(labels: tuple[str, ...]) -> tuple[str, ...]:
@@ -46,16 +65,17 @@ class JobPolicy(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", json_schema_extra=without_doctests)
 
+    answer: Annotated[AnyAnswer, Field(description="What a worker answers, and what a result is")] = ChoiceAnswer()
     labels: Annotated[
         tuple[Label, ...],
         Field(
-            min_length=2,
+            validate_default=True,
             max_length=1000,
-            description="The labels that workers choose from",
+            description="The labels that workers choose from. Required, unless answers are numbers",
             json_schema_extra={"uniqueItems": True},
         ),
         AfterValidator(all_different),
-    ]
+    ] = ()
     requirement: Annotated[AnyRequirement, Field(description="When an item's label is good enough")] = Posterior()
     allocation: Annotated[AnyAllocation, Field(description="Which item to ask about next")] = Information()
     worker_model: Annotated[AnyWorkerModel, Field(description="How much a worker's answer counts")] = Auto()
@@ -101,6 +121,59 @@ class JobPolicy(BaseModel):
         int, Field(ge=0, lt=2**63, description="Fixes all random choices, e.g. between items of equal priority")
     ] = 0
 
+    @model_validator(mode="before")
+    @classmethod
+    def _defaults_of_its_kind(cls, data: Any) -> Any:  # noqa: ANN401  whatever was sent
+        """Fill in the requirement and the worker model that a kind of answer needs, where none is named."""
+        kind = data.get("answer") if isinstance(data, dict) else None
+        name = kind.get("kind") if isinstance(kind, dict) else getattr(kind, "kind", None)
+        defaults = _DEFAULTS.get(name) if isinstance(name, str) else None
+        return data if defaults is None else {**defaults(kind), **data}
+
+    @field_validator("labels")
+    @classmethod
+    def _as_many_as_its_kind_takes(cls, labels: tuple[str, ...], info: ValidationInfo) -> tuple[str, ...]:
+        answer = info.data.get("answer")
+        if answer is None:  # refused
+            return labels
+        if len(labels) < answer.fewest_names:
+            raise PydanticCustomError(
+                "too_few_labels", "Must have at least {fewest} labels", {"fewest": answer.fewest_names}
+            )
+        if len(labels) > answer.most_names:
+            message = (
+                "Must have at most {most} labels where answers are {kind}"
+                if answer.most_names
+                else "Must be left out: an answer of this job is a {kind}"
+            )
+            raise PydanticCustomError("too_many_labels", message, {"most": answer.most_names, "kind": answer.kind})
+        if answer.kind == "choices" and (named := [label for label in labels if "|" in label]):
+            raise PydanticCustomError(
+                "label_separator",
+                "Must not contain `|`, which separates the labels of an answer in tables: {label}",
+                {"label": repr(named[0])},
+            )
+        return labels
+
+    @field_validator(
+        "requirement", "allocation", "worker_model", "aggregation", "worker_choice", "spammers", "auto_gold"
+    )
+    @classmethod
+    def _fits_the_answers(cls, policy: Any, info: ValidationInfo) -> Any:  # noqa: ANN401  a member of any family
+        """Refuse a policy that cannot decide about answers of the job's kind."""
+        answer = info.data.get("answer")
+        if policy is not None and answer is not None and answer.kind not in policy.answer_kinds:
+            raise PydanticCustomError(
+                "answer_kind",
+                "{policy} takes jobs whose answers are {takes}, not {kind}",
+                {
+                    "policy": getattr(policy, "kind", info.field_name),
+                    "takes": " or ".join(sorted(policy.answer_kinds)),
+                    "kind": answer.kind,
+                },
+            )
+        return policy
+
     @field_validator("requirement")
     @classmethod
     def _not_too_complex(cls, requirement: AnyRequirement) -> AnyRequirement:
@@ -134,11 +207,47 @@ class JobPolicy(BaseModel):
         return limit
 
     @property
+    def classes(self) -> int:
+        """Between how many classes a question of an item decides."""
+        return self.answer.classes(len(self.labels))
+
+    @property
+    def questions(self) -> Questions | None:
+        """The questions that an item is; None: it is one."""
+        return self.answer.questions(len(self.labels))
+
+    @property
     def effective_requirement(self) -> Requirement:
-        """The requirement together with the minimum number of labels."""
-        if self.min_labels == 1:
-            return self.requirement
-        return AllOf(of=(self.requirement, Count(labels=self.min_labels)))
+        """The requirement on an item, together with the minimum number of labels."""
+        alone = self.min_labels == 1
+        requirement = self.requirement if alone else AllOf(of=(self.requirement, Count(labels=self.min_labels)))
+        return self.answer.requirement(requirement, self.labels)
+
+    @property
+    def effective_allocation(self) -> Allocation:
+        """The allocation between items."""
+        return self.answer.allocation(self.allocation)
+
+    def model_at(self, stage: int) -> WorkerModel:
+        """The worker model that decides about items at this stage."""
+        return self.answer.model(self.worker_model.stages(self.classes).model(stage), len(self.labels))
+
+    def ballots(
+        self,
+        item: npt.ArrayLike,
+        worker: npt.ArrayLike,
+        said: npt.ArrayLike,
+        *,
+        items: int,
+        workers: int,
+        gold: npt.ArrayLike | None = None,
+    ) -> Ballots:
+        """Answers by position; `said` is what each says."""
+        sizes = {"items": items, "workers": workers, "classes": self.classes}
+        if self.answer.field == "label":
+            return Ballots.of(item, worker, said, **sizes, gold=gold)
+        plain = Ballots.of(item, worker, np.zeros(np.shape(said), dtype=np.intp), **sizes)
+        return replace(plain, value=np.asarray(said), gold=None if gold is None else np.asarray(gold))
 
     @property
     def uses(self) -> Uses:
@@ -188,7 +297,7 @@ def fewest_labels(policy: JobPolicy) -> int:
     >>> fewest_labels(JobPolicy(labels=tuple(map(str, range(1000))), worker_model={"kind": "one-coin"}))
     14
     """
-    return policy.requirement.fewest_labels(policy.worker_model, len(policy.labels))
+    return policy.requirement.fewest_labels(policy.worker_model, policy.classes)
 
 
 def _no_room(limit: int, fewest: int) -> PydanticCustomError:

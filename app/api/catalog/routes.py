@@ -15,8 +15,8 @@ router = APIRouter(prefix="/v1/catalog", tags=["catalog"], route_class=ServiceRo
 async def list_policies() -> CatalogOut:
     """Look here before you create a job: every policy that a job can use, by its `kind`.
 
-    Each requirement, allocation, worker model, worker choice and aggregation comes with what it does, its formula, the
-    paper that it comes from, and the JSON schema of its parameters.
+    Each kind of answer, requirement, allocation, worker model, worker choice and aggregation comes with what it does,
+    its formula, the paper that it comes from, and the JSON schema of its parameters.
     """
     return _catalog()
 

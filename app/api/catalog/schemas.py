@@ -20,6 +20,7 @@ class PolicyOut(BaseModel):
 class CatalogOut(BaseModel):
     """All policies, by family."""
 
+    answer: Annotated[list[PolicyOut], Field(description="What does a worker answer, and what is a result?")]
     requirement: Annotated[list[PolicyOut], Field(description="When is an item's answer good enough?")]
     allocation: Annotated[list[PolicyOut], Field(description="Which item gets the next answer?")]
     worker_model: Annotated[list[PolicyOut], Field(description="What does a worker's vote say?")]

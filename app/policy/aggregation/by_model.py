@@ -1,11 +1,12 @@
 """Take the label that the worker model believes."""
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 from app.policy.aggregation.base import Aggregation, pseudo_answers
 from app.policy.core.arrays import Array
 from app.policy.core.ballots import Ballots, Consensus
 from app.policy.core.belief import ItemContext
+from app.policy.core.policy import EVERY_KIND
 from app.policy.quality.fitting import FittedCrowd, fit
 from app.policy.worker_models.auto import Auto
 
@@ -24,6 +25,7 @@ class ByModel(Aggregation):
     """
 
     kind: Literal["model"] = "model"
+    answer_kinds: ClassVar[frozenset[str]] = EVERY_KIND
 
     def fit(self, ballots: Ballots, worker_prior: Array | None = None) -> Consensus:
         model, context = Auto(), ItemContext.plain(ballots.items)

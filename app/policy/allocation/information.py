@@ -9,7 +9,7 @@ from scipy import special
 from app.policy.allocation.base import Allocation, JobContext
 from app.policy.core.arrays import Array
 from app.policy.core.lookahead import Lookahead
-from app.policy.core.policy import Uses
+from app.policy.core.policy import EVERY_KIND, Uses
 from app.policy.core.tuning import TUNED
 
 _CLOSE_TO_ONE = 1e-6  # closer to 1 the quotient below loses its digits
@@ -52,6 +52,7 @@ class Information(Allocation):
     """
 
     kind: Literal["information"] = "information"
+    answer_kinds: ClassVar[frozenset[str]] = EVERY_KIND
     uses: ClassVar[Uses] = Uses.WORKER
     order: Annotated[
         Annotated[float, Field(ge=1, le=100)] | None,

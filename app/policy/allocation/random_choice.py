@@ -7,7 +7,7 @@ import numpy as np
 from app.policy.allocation.base import Allocation, JobContext
 from app.policy.core.arrays import Array, IntArray
 from app.policy.core.lookahead import Lookahead
-from app.policy.core.policy import Uses
+from app.policy.core.policy import EVERY_KIND, Uses
 from app.policy.core.randomness import uniform
 
 _STREAM = 1  # keeps these draws independent of those that round a margin
@@ -25,6 +25,7 @@ class RandomChoice(Allocation):
     """
 
     kind: Literal["random"] = "random"
+    answer_kinds: ClassVar[frozenset[str]] = EVERY_KIND
     uses: ClassVar[Uses] = Uses.NUMBER
     per_cost: ClassVar[bool] = False
 

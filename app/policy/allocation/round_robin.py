@@ -5,7 +5,7 @@ from typing import ClassVar, Literal
 from app.policy.allocation.base import Allocation, JobContext, asked
 from app.policy.core.arrays import Array
 from app.policy.core.lookahead import Lookahead
-from app.policy.core.policy import Uses
+from app.policy.core.policy import EVERY_KIND, Uses
 
 
 class RoundRobin(Allocation):
@@ -23,6 +23,7 @@ class RoundRobin(Allocation):
     """
 
     kind: Literal["round-robin"] = "round-robin"
+    answer_kinds: ClassVar[frozenset[str]] = EVERY_KIND
     uses: ClassVar[Uses] = Uses.OPEN_ASSIGNMENTS
     per_cost: ClassVar[bool] = False
 

@@ -1,6 +1,7 @@
 """The answers of many items and workers as arrays, and the consensus that an aggregation finds in them."""
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -28,6 +29,7 @@ class Ballots:
     classes: int
     gold: Index | None = None  # (items,) the known class, or -1
     opinions: Opinions | None = None  # that sources gave beforehand
+    value: npt.NDArray[Any] | None = None  # (answers,) what each says where that is no class: a set, or a number
 
     @classmethod
     def of(
@@ -66,6 +68,11 @@ class Ballots:
             raise ValueError("gold must have one class, or -1, for each item")
         return ballots
 
+    @property
+    def said(self) -> npt.NDArray[Any]:
+        """What each answer says, shape (answers,)."""
+        return self.label if self.value is None else self.value
+
     def only(self, which: Mask) -> "Ballots":
         """Only these answers, of the same items, workers and classes.
 
@@ -73,7 +80,8 @@ class Ballots:
         array([[0., 1.],
                [0., 0.]])
         """
-        return replace(self, item=self.item[which], worker=self.worker[which], label=self.label[which])
+        value = None if self.value is None else self.value[which]
+        return replace(self, item=self.item[which], worker=self.worker[which], label=self.label[which], value=value)
 
     def on(self, items: Mask) -> "Ballots":
         """Only the answers on these items, shape (items,), which are renumbered in their order.

@@ -1,6 +1,7 @@
 """What the answers so far say about each item: the state that is kept, and the belief that follows from it."""
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +16,7 @@ __all__ = ["NOBODY", "Index", "sole_leader", "strongest_other", "two_strongest"]
 NOBODY = -1  # no class leads alone
 _TIE = 1e-9  # scores that are equal on paper differ in the last bits of a float
 
+_HALF = 0.5 - _TIE
 _BINARY = 2  # the common case needs no sorting, and is four times faster without
 
 
@@ -124,6 +126,7 @@ class Belief:
     alpha: Array  # (items, classes) Dirichlet parameters of the classes' shares in an infinite crowd, prior included
     context: ItemContext
     probability: Array | None = None  # (items, classes) where the model gives the classes' probabilities directly
+    by_median: bool = False  # classes are in order, and the median leads instead of the most likely one
 
     @classmethod
     def of(cls, votes: npt.ArrayLike, context: ItemContext | None = None) -> "Belief":
@@ -135,6 +138,18 @@ class Belief:
         counted = np.atleast_2d(np.asarray(votes, dtype=np.float64))
         context = context or ItemContext.plain(len(counted))
         return cls(counted, counted, counted.sum(axis=1), counted + 1, context)
+
+    def rows(self, which: IntArray | Mask | slice) -> "Belief":
+        """The belief about these items alone."""
+        return replace(
+            self,
+            votes=self.votes[which],
+            weights=self.weights[which],
+            squares=self.squares[which],
+            alpha=self.alpha[which],
+            context=self.context.rows(which),
+            probability=None if self.probability is None else self.probability[which],
+        )
 
     @cached_property
     def total(self) -> Array:
@@ -153,20 +168,30 @@ class Belief:
 
     @cached_property
     def certainty(self) -> Array:
-        """The largest posterior of each item, shape (items,): h of Chen et al. (ICML 2013)."""
+        """The posterior of the leading class, shape (items,): the largest one, h of Chen et al. (ICML 2013)."""
+        if self.by_median:
+            return np.asarray(np.take_along_axis(self.posterior, self.leader[:, None], axis=1)[:, 0])
         if self.probability is not None:
             return np.asarray(self.probability.max(axis=1))
         return chance_of_the_strongest(self.alpha)
 
     @cached_property
     def leader(self) -> Index:
-        """The most likely class of each item; earlier classes win ties."""
+        """The most likely class of each item, or the median; earlier classes win ties."""
+        if self.by_median:
+            return np.asarray((self.posterior.cumsum(axis=1) >= _HALF).argmax(axis=1))
         return np.asarray((self.probability if self.probability is not None else self.alpha).argmax(axis=1))
 
     @cached_property
     def winner(self) -> Index:
-        """The single most likely class, shape (items,); -1 where several are equally likely."""
+        """The single most likely class, or the median, shape (items,); -1 where several are equally likely."""
+        if self.by_median:
+            return self.leader
         return sole_leader(self.probability if self.probability is not None else self.alpha)
+
+    def confidence(self, accuracy: Callable[[Array, Array], Array]) -> Array:
+        """How likely the leading class is right, shape (items,), by what certainty and dissent have been worth."""
+        return accuracy(self.certainty, self.dissent)
 
     @cached_property
     def dissent(self) -> Array:

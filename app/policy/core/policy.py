@@ -6,6 +6,10 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
+ONE_LABEL = frozenset({"choice", "ordinal"})  # kinds whose answer is one label
+LABELS = ONE_LABEL | {"choices"}
+EVERY_KIND = LABELS | {"number"}
+
 
 class Uses(Flag):
     """What a policy's numbers depend on besides an item's votes, its prior and what the worker model keeps of it.
@@ -65,3 +69,8 @@ class Policy(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", json_schema_extra=_named_by_its_kind)
 
     kind: str
+
+    @property
+    def answer_kinds(self) -> frozenset[str]:
+        """The kinds of answers about which it can decide."""
+        return LABELS

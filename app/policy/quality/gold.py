@@ -1,12 +1,12 @@
 """Gold items, whose right label is known: how often workers get them, and when the crowd's labels become gold."""
 
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
 from app.policy.core.arrays import Array, IntArray, Mask
-from app.policy.core.policy import without_doctests
+from app.policy.core.policy import ONE_LABEL, without_doctests
 from app.policy.core.randomness import uniform
 
 _GOLD, _CHECK = np.array([1]), np.array([2])  # keep the random numbers of the two decisions apart
@@ -63,6 +63,8 @@ class AutoGold(BaseModel):
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", json_schema_extra=without_doctests)
+
+    answer_kinds: ClassVar[frozenset[str]] = ONE_LABEL
 
     min_confidence: Annotated[
         float, Field(gt=0.5, lt=1, description="Items resolved with at least this confidence become gold")

@@ -1,6 +1,6 @@
 """Find workers whose answers cannot be distinguished from guesses, and say what happens to their votes."""
 
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, model_validator
@@ -9,7 +9,7 @@ from scipy import special
 
 from app.policy.core.arrays import Array, Mask
 from app.policy.core.decision import Reason
-from app.policy.core.policy import without_doctests
+from app.policy.core.policy import ONE_LABEL, without_doctests
 
 _NOTHING = 1e-300  # stands for 0, which the beta function does not take
 
@@ -37,6 +37,8 @@ class Spammers(BaseModel):
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", json_schema_extra=without_doctests)
+
+    answer_kinds: ClassVar[frozenset[str]] = ONE_LABEL
 
     alpha: Annotated[
         float,

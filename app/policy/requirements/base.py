@@ -78,6 +78,15 @@ class Requirement(Policy, ABC):
         """How many further answers to expect, shape (items,): the shortfall, where no better estimate is known."""
         return self.shortfall(lookahead)
 
+    def progress(self, lookahead: Lookahead) -> Array:
+        """The expected completeness in real votes, from 0 to 1: the progress that people see."""
+        leader_wins, n, r_leader, r_runner_up = chance_and_needs(lookahead, self)
+        real = lookahead.now.total
+        towards_leader = real / np.maximum(real + r_leader - n, 1)
+        towards_runner_up = real / np.maximum(real + r_runner_up - n, 1)
+        expected = leader_wins * towards_leader + (1 - leader_wins) * towards_runner_up
+        return np.where(self.satisfied(lookahead.now), 1.0, np.clip(expected, 0.0, 1.0))
+
     def not_worth_asking(self, belief: Belief) -> Mask:
         """Which items to give up because no label is good enough and further answers do not pay; shape (items,)."""
         return np.zeros(len(belief.votes), dtype=bool)
@@ -139,16 +148,6 @@ def expected_completeness(lookahead: Lookahead, requirement: Requirement) -> Arr
     """
     leader_wins, n, r_leader, r_runner_up = chance_and_needs(lookahead, requirement)
     return leader_wins * n / r_leader + (1 - leader_wins) * n / r_runner_up
-
-
-def progress(lookahead: Lookahead, requirement: Requirement) -> Array:
-    """The same expectation counted in real votes, from 0 to 1: the progress that people see."""
-    leader_wins, n, r_leader, r_runner_up = chance_and_needs(lookahead, requirement)
-    real = lookahead.now.total
-    towards_leader = real / np.maximum(real + r_leader - n, 1)
-    towards_runner_up = real / np.maximum(real + r_runner_up - n, 1)
-    expected = leader_wins * towards_leader + (1 - leader_wins) * towards_runner_up
-    return np.where(requirement.satisfied(lookahead.now), 1.0, np.clip(expected, 0.0, 1.0))
 
 
 def chance_and_needs(lookahead: Lookahead, requirement: Requirement) -> tuple[Array, Array, Array, Array]:

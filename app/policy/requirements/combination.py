@@ -1,7 +1,7 @@
 """What the requirements `all` and `any` have in common."""
 
 from functools import reduce
-from operator import or_
+from operator import and_, or_
 from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field
@@ -25,6 +25,10 @@ class Combination(Requirement):
     @property
     def uses(self) -> Uses:
         return reduce(or_, (member.uses for member in self.of))
+
+    @property
+    def answer_kinds(self) -> frozenset[str]:
+        return reduce(and_, (member.answer_kinds for member in self.of))
 
     def calibrated(self, calibration: Calibration, *, favourable: bool = False) -> Requirement:
         members = tuple(member.calibrated(calibration, favourable=favourable) for member in self.of)

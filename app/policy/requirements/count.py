@@ -9,7 +9,7 @@ from app.policy.core.arrays import Array, Mask
 from app.policy.core.belief import Belief, strongest_other
 from app.policy.core.decision import Reason
 from app.policy.core.lookahead import Lookahead
-from app.policy.core.policy import Uses
+from app.policy.core.policy import EVERY_KIND, Uses
 from app.policy.requirements.base import HORIZON, Requirement, fewest_votes
 from app.policy.worker_models.base import PosteriorAfter
 
@@ -26,6 +26,7 @@ class Count(Requirement):
     """
 
     kind: Literal["count"] = "count"
+    answer_kinds: ClassVar[frozenset[str]] = EVERY_KIND
     picks_a_class: ClassVar[bool] = False
     labels: Annotated[int, Field(ge=1, le=10_000, description="How many labels every item gets", examples=[3])]
 

@@ -6,6 +6,7 @@ import numpy as np
 from pydantic import Field
 
 from app.policy.core.arrays import Array, IntArray, Mask
+from app.policy.core.policy import EVERY_KIND
 from app.policy.core.tuning import TUNED
 from app.policy.worker_choice.base import CandidateWorkers, WorkerChoice
 
@@ -34,6 +35,7 @@ class Pull(WorkerChoice):
     """
 
     kind: Literal["pull"] = "pull"
+    answer_kinds: ClassVar[frozenset[str]] = EVERY_KIND
     chooses: ClassVar[bool] = False
     compares_items: ClassVar[bool] = False
     min_information_share: Annotated[

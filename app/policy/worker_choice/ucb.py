@@ -6,6 +6,7 @@ import numpy as np
 
 from app.policy.core.arrays import Array, IntArray
 from app.policy.core.lookahead import significant
+from app.policy.core.policy import ONE_LABEL
 from app.policy.core.randomness import scramble
 from app.policy.worker_choice.base import CandidateWorkers, WorkerChoice, first_of_the_best
 from app.policy.worker_choice.relative_information import MIN_PRICE
@@ -27,6 +28,7 @@ class UpperConfidence(WorkerChoice):
     """
 
     kind: Literal["ucb"] = "ucb"
+    answer_kinds: ClassVar[frozenset[str]] = ONE_LABEL
     compares_items: ClassVar[bool] = False
 
     def index(self, agreed_answers: Array, scored_answers: Array) -> Array:

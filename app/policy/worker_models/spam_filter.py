@@ -7,6 +7,7 @@ from pydantic import Field, model_validator
 
 from app.policy.core.arrays import Array, Index, Mask
 from app.policy.core.belief import Belief, ItemContext, State, one_more_vote
+from app.policy.core.policy import ONE_LABEL
 from app.policy.quality.spammers import chance_of_guessing, refuse_test_too_early
 from app.policy.worker_models.inference.counted_votes import CountedVotes
 from app.policy.worker_models.inference.dirichlet_skills import interval_of_mean
@@ -28,6 +29,7 @@ class SpamFilter(CountedVotes):
     """
 
     kind: Literal["spam-filter"] = "spam-filter"
+    answer_kinds: ClassVar[frozenset[str]] = ONE_LABEL
     treats_labels_alike: ClassVar[bool] = True
     alpha: Annotated[
         float,

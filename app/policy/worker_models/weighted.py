@@ -6,6 +6,7 @@ import numpy as np
 
 from app.policy.core.arrays import Array, Index, Mask
 from app.policy.core.belief import Belief, ItemContext, State, one_more_vote
+from app.policy.core.policy import ONE_LABEL
 from app.policy.worker_models.inference.counted_votes import PriorWeight, prior_votes
 from app.policy.worker_models.inference.dirichlet_skills import DirichletSkills
 
@@ -40,6 +41,7 @@ class Weighted(DirichletSkills):
     """
 
     kind: Literal["weighted"] = "weighted"
+    answer_kinds: ClassVar[frozenset[str]] = ONE_LABEL
     treats_labels_alike: ClassVar[bool] = True
     prior_weight: PriorWeight = 2.0
 

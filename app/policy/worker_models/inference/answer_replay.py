@@ -36,11 +36,11 @@ def replayed(
     [[15.0, 10.0], [10.0, 15.0]]
     """
     state = model.start(context, ballots.classes) if start is None else start
-    votes, model_state = state.votes.copy(), np.array(state.model_state)
+    votes, model_state, said = state.votes.copy(), np.array(state.model_state), ballots.said
     for answers in _rounds(ballots):
         item = ballots.item[answers]
         before = State(votes[item], model_state[item])
-        after = model.after_answer(before, context.rows(item), skill[ballots.worker[answers]], ballots.label[answers])
+        after = model.after_answer(before, context.rows(item), skill[ballots.worker[answers]], said[answers])
         model_state = widened(model_state, after.model_state.shape[1])
         votes[item], model_state[item] = after.votes, after.model_state
     return State(votes, model_state)

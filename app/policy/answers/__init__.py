@@ -1,0 +1,25 @@
+"""The answer family: what does a worker answer, and what is a result?"""
+
+from typing import Annotated
+
+from pydantic import Field
+
+from app.policy.answers.base import AnswerKind, Content, Said, WrongContent
+from app.policy.answers.choice_answer import ChoiceAnswer
+from app.policy.answers.choices_answer import ChoicesAnswer
+from app.policy.answers.number_answer import NumberAnswer
+from app.policy.answers.ordinal_answer import OrdinalAnswer
+
+AnyAnswer = Annotated[ChoiceAnswer | ChoicesAnswer | OrdinalAnswer | NumberAnswer, Field(discriminator="kind")]
+
+__all__ = [
+    "AnswerKind",
+    "AnyAnswer",
+    "ChoiceAnswer",
+    "ChoicesAnswer",
+    "Content",
+    "NumberAnswer",
+    "OrdinalAnswer",
+    "Said",
+    "WrongContent",
+]

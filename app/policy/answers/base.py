@@ -1,0 +1,71 @@
+"""What every kind of answer says about itself: how it is written, and which policies can decide about it."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import ClassVar, Literal
+
+from app.policy.allocation import Allocation
+from app.policy.answers.questions import Questions
+from app.policy.core.policy import Policy
+from app.policy.requirements import Requirement
+from app.policy.worker_models import WorkerModel
+
+Said = int | float  # what an answer says: the position of a label, a set of labels as bits, or the number itself
+Content = str | Sequence[str] | float  # the same as it is written on the wire
+
+
+class WrongContent(ValueError):
+    """An answer that names no label of the job, or a number that the job does not take; with what would be right."""
+
+
+class AnswerKind(Policy, ABC):
+    """What a worker answers, and what a result is.
+
+    Inside, an answer is one number (`Said`), so that it is stored, compared and learned like any other. A kind turns it
+    into what is written on the wire and back. A job's own policies decide about questions: usually an item is one
+    question. Where it is several, the kind puts its own model, requirement and allocation around them.
+    """
+
+    field: ClassVar[Literal["label", "labels", "value"]]  # of an answer on the wire
+    fewest_names: ClassVar[int] = 2  # labels that a job of this kind must have
+    most_names: ClassVar[int] = 1000
+    takes_words: ClassVar[str]  # what an answer of a job of this kind is, for people
+
+    @abstractmethod
+    def said(self, content: Content, labels: Sequence[str]) -> Said:
+        """The content of an answer as one number; raises `WrongContent`."""
+
+    @abstractmethod
+    def content(self, said: Said, labels: Sequence[str]) -> Content:
+        """What is written for it."""
+
+    def classes(self, labels: int) -> int:
+        """Between how many classes a question decides."""
+        return labels
+
+    def questions(self, labels: int) -> Questions | None:  # noqa: ARG002  one
+        """The questions that an item is; None: it is one."""
+        return None
+
+    def model(self, model: WorkerModel, labels: int) -> WorkerModel:  # noqa: ARG002  as it is
+        """The worker model that learns answers of this kind."""
+        return model
+
+    def requirement(self, requirement: Requirement, labels: Sequence[str]) -> Requirement:  # noqa: ARG002  as it is
+        """The requirement on an item."""
+        return requirement
+
+    def allocation(self, allocation: Allocation) -> Allocation:
+        """The allocation between items."""
+        return allocation
+
+
+def position_of(name: str, labels: Sequence[str]) -> int:
+    """The position of a label; raises `WrongContent` with some labels that would be right."""
+    if name in labels:
+        return labels.index(name)
+    known = ", ".join(repr(label) for label in labels[:_LABELS_SHOWN])
+    raise WrongContent(f"{name!r} is not a label of this job. Must be one of {known}")
+
+
+_LABELS_SHOWN = 20  # in an error

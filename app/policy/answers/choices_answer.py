@@ -1,0 +1,54 @@
+"""Any number of the labels."""
+
+from collections.abc import Sequence
+from typing import ClassVar, Literal
+
+from app.policy.allocation import Allocation
+from app.policy.answers.base import AnswerKind, Content, Said, WrongContent, position_of
+from app.policy.answers.each_label import EachLabelModel, EveryLabel, MeanOverLabels
+from app.policy.answers.questions import Questions
+from app.policy.requirements import Requirement
+from app.policy.worker_models import WorkerModel
+
+_BINARY = 2
+
+
+class ChoicesAnswer(AnswerKind):
+    """An answer is any number of the labels, perhaps none (future work of Abraham et al., SIGIR 2016, section 8).
+
+        item = one question per label: does it apply?        finished when every question meets the requirement.
+
+    Every answer is an answer to all questions of its item. A worker has one skill for all of them.
+    """
+
+    kind: Literal["choices"] = "choices"
+    field: ClassVar[Literal["labels"]] = "labels"
+    fewest_names: ClassVar[int] = 1
+    most_names: ClassVar[int] = 50  # a set is stored as the bits of one number
+    takes_words: ClassVar[str] = "any number of labels, in `labels`"
+
+    def said(self, content: Content, labels: Sequence[str]) -> Said:
+        if isinstance(content, str) or not isinstance(content, Sequence):
+            raise WrongContent("Must be a list of the job's labels, perhaps an empty one")
+        positions = [position_of(name, labels) for name in content]
+        if len(set(positions)) < len(positions):
+            raise WrongContent("Must name every label at most once")
+        return sum(1 << position for position in positions)
+
+    def content(self, said: Said, labels: Sequence[str]) -> Content:
+        return [label for position, label in enumerate(labels) if int(said) >> position & 1]
+
+    def classes(self, labels: int) -> int:  # noqa: ARG002  no and yes
+        return _BINARY
+
+    def questions(self, labels: int) -> Questions | None:
+        return Questions(labels)
+
+    def model(self, model: WorkerModel, labels: int) -> WorkerModel:
+        return EachLabelModel(inner=model, labels=labels)
+
+    def requirement(self, requirement: Requirement, labels: Sequence[str]) -> Requirement:
+        return EveryLabel(inner=requirement, names=tuple(labels))
+
+    def allocation(self, allocation: Allocation) -> Allocation:
+        return MeanOverLabels(inner=allocation)
