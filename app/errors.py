@@ -29,6 +29,7 @@
     ├── TooLarge                413 too-large
     ├── UnsupportedMediaType    415 unsupported-media-type
     ├── LabelUnknown            422 label-unknown
+    ├── AnswerKindWrong         422 answer-kind
     ├── InvalidInput            422 invalid-input
     │   ├── BodyUnreadable      422 body-unreadable
     │   ├── UnknownParameter    422 unknown-parameter
@@ -135,6 +136,12 @@ class LabelUnknown(SufficeError):
     """The label is not one of the job's labels."""
 
     status, code = 422, "label-unknown"
+
+
+class AnswerKindWrong(SufficeError):
+    """The answer is not of the kind that the job takes."""
+
+    status, code = 422, "answer-kind"
 
 
 class ItemConflict(SufficeError):

@@ -86,6 +86,7 @@ CHOSEN_BY: dict[type[BaseModel], dict[str, str]] = {
 UNWRAPPED = "\b"  # click's mark
 
 FAMILIES = {
+    "answer": "What does a worker answer, and what is a result?",
     "requirement": "When is an item's answer good enough, and how many more answers could make it so?",
     "allocation": "What is one more answer on this item worth? The open item with the highest value is next.",
     "worker_model": "What does a vote say about the item, and about the worker who gave it?",

@@ -5,6 +5,8 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any, NamedTuple
 
+from app.policy.answers import Said
+
 
 class AnswerRecord(NamedTuple):
     """The columns of `page_of_answers`. The driver's records are read by position, which is faster for millions."""
@@ -12,7 +14,7 @@ class AnswerRecord(NamedTuple):
     answer_id: int
     item: str
     worker: str | None
-    label: int
+    said: Said
     counts: bool
     answered_at: datetime
 
@@ -35,7 +37,7 @@ class CountedVote(NamedTuple):
 
     item_id: int
     worker: str | None
-    label: int
+    said: Said
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +48,7 @@ class Answer:
     item_id: int
     worker: str | None
     assignment_id: int | None
-    label: int
+    said: Said
     cost: Decimal
     late: bool
     counted: bool

@@ -7,6 +7,7 @@ from enum import StrEnum
 from math import log1p
 from typing import Any, Protocol
 
+from app.policy.answers import AnswerKind
 from app.policy.core.decision import Decision, Reason
 
 CROWD_CANNOT_REACH = "crowd-cannot-reach"  # the reason code of an item that is given up, and of who is asked instead
@@ -36,6 +37,7 @@ class ItemContent:
     payload: Any
     cost: Decimal
     gold: int | None
+    gold_value: float | None = None  # where answers are numbers; `gold` is 0 then
     prior: Sequence[float] | None
     features: Sequence[float] | None
 
@@ -96,10 +98,10 @@ class LabelCounts:
     confidence_sum: float = 0.0
     dissent_sum: float = 0.0
 
-    def after(self, before: ItemDecision | None, now: ItemDecision) -> "LabelCounts":
-        """Add the change of one item, which is new if there is nothing before it."""
+    def after(self, before: ItemDecision | None, now: ItemDecision, answer: AnswerKind) -> "LabelCounts":
+        """Add the change of one item in a job with answers of this kind; it is new if there is nothing before it."""
         old, new = _label_of_crowd(before), _label_of_crowd(now)
-        added, removed = _confidence_and_dissent(now), _confidence_and_dissent(before)
+        added, removed = _confidence_and_dissent(now, answer), _confidence_and_dissent(before, answer)
         return LabelCounts(
             self.labeled + (new is not None) - (old is not None),
             self.label_changes + (new != old),
@@ -108,12 +110,12 @@ class LabelCounts:
         )
 
 
-def _confidence_and_dissent(decision: ItemDecision | None) -> tuple[float, float]:
+def _confidence_and_dissent(decision: ItemDecision | None, answer: AnswerKind) -> tuple[float, float]:
     """The confidence of the crowd's label, and log(1 + answers against it); zeros where there is none."""
     label = _label_of_crowd(decision)
     if decision is None or label is None:
         return 0.0, 0.0
-    return decision.confidence, log1p(sum(decision.votes) - decision.votes[label])
+    return decision.confidence, log1p(answer.dissent(decision.votes, label))
 
 
 def _label_of_crowd(decision: ItemDecision | None) -> int | None:
@@ -130,6 +132,7 @@ class Item:
     payload: Any
     cost: Decimal
     gold: int | None
+    gold_value: float | None = None  # where answers are numbers; `gold` is 0 then
     promoted: bool
     prior: Sequence[float] | None
     prior_answered: bool = False  # by its source, so that it no longer counts
@@ -150,6 +153,7 @@ class ItemRow:
     item_id: int
     cost: Decimal
     gold: int | None
+    gold_value: float | None
     promoted: bool
     prior: Sequence[float] | None
     prior_answered: bool

@@ -20,7 +20,8 @@ from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from app.policy.aggregation import AnyAggregation, ByModel
 from app.policy.allocation import Allocation, AnyAllocation, Information
-from app.policy.answers import AnyAnswer, ChoiceAnswer
+from app.policy.answers import AnyAnswer, ChoiceAnswer, Said
+from app.policy.answers.choices_answer import SEPARATOR
 from app.policy.answers.questions import Questions
 from app.policy.core.ballots import Ballots
 from app.policy.core.policy import Uses, without_doctests
@@ -147,7 +148,7 @@ class JobPolicy(BaseModel):
                 else "Must be left out: an answer of this job is a {kind}"
             )
             raise PydanticCustomError("too_many_labels", message, {"most": answer.most_names, "kind": answer.kind})
-        if answer.kind == "choices" and (named := [label for label in labels if "|" in label]):
+        if answer.kind == "choices" and (named := [label for label in labels if SEPARATOR in label]):
             raise PydanticCustomError(
                 "label_separator",
                 "Must not contain `|`, which separates the labels of an answer in tables: {label}",
@@ -212,6 +213,11 @@ class JobPolicy(BaseModel):
         return self.answer.classes(len(self.labels))
 
     @property
+    def chance_of_guess(self) -> float:
+        """How likely a guess is right."""
+        return self.answer.chance_of_guess(len(self.labels))
+
+    @property
     def questions(self) -> Questions | None:
         """The questions that an item is; None: it is one."""
         return self.answer.questions(len(self.labels))
@@ -232,6 +238,10 @@ class JobPolicy(BaseModel):
         """The worker model that decides about items at this stage."""
         return self.answer.model(self.worker_model.stages(self.classes).model(stage), len(self.labels))
 
+    def agrees(self, said: Said, truth: Said) -> bool:
+        """Whether an answer is right."""
+        return said == truth
+
     def ballots(
         self,
         item: npt.ArrayLike,
@@ -244,7 +254,7 @@ class JobPolicy(BaseModel):
     ) -> Ballots:
         """Answers by position; `said` is what each says."""
         sizes = {"items": items, "workers": workers, "classes": self.classes}
-        if self.answer.field == "label":
+        if self.answer.is_one_label:
             return Ballots.of(item, worker, said, **sizes, gold=gold)
         plain = Ballots.of(item, worker, np.zeros(np.shape(said), dtype=np.intp), **sizes)
         return replace(plain, value=np.asarray(said), gold=None if gold is None else np.asarray(gold))

@@ -68,7 +68,7 @@ class MemoryJob(ParallelRuns):
         self.answered: list[list[int]] = [[] for _ in range(workers)]  # the items that each worker has answered
         self._scored: set[tuple[int, int]] = set()  # item and worker of each scored vote: none is scored twice
         self._tie_breaks = engine.tie_breaks(context.number)
-        self._classes = len(engine.policy.labels)
+        self._classes = engine.policy.classes
         self._closing_state: dict[int, State] = {}  # the state in which an item closed
 
     @property
@@ -311,5 +311,5 @@ def _source_skill(engine: Engine, source: int, skill: Array | None, stated: Arra
         return tuple(skill[source].tolist())
     if stated is None or np.isnan(stated[source, 0]):
         return None
-    known = credit(engine.model, engine.newcomer()[None], stated[[source]], len(engine.policy.labels))
+    known = credit(engine.model, engine.newcomer()[None], stated[[source]], engine.policy.classes)
     return tuple(known[0].tolist())

@@ -48,7 +48,7 @@ class ParallelRuns:
         """
         self.policy, self.runs = engine.policy, runs
         self.items, self.workers = len(context.cost) // runs, workers
-        stages = self.policy.worker_model.stages(len(self.policy.labels)).crediting(stated)
+        stages = self.policy.worker_model.stages(self.policy.classes).crediting(stated)
         self.engines = [replace(engine, stage=stage) for stage in range(len(stages.names))]
         self.stage = np.full(runs, engine.stage)  # (runs,) of the worker model
         self.price = np.ones(workers) if price is None else price  # (workers,) in units of the item's cost
@@ -61,7 +61,7 @@ class ParallelRuns:
         ]
         self._stated = stated
         if stated is not None:
-            classes = len(self.policy.labels)
+            classes = self.policy.classes
             self._prior = [
                 credit(each.model, rows, stated, classes) for rows, each in zip(self._prior, self.engines, strict=True)
             ]

@@ -9,22 +9,26 @@ from asyncpg import Record
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.domain.answer import ALL_ANSWERS, Answer, AnswerFilter, AnswerRecord, CountedVote
+from app.policy.answers import Said
 from app.store.driver import columns_of, fetch
 
-_NAMES = ("answer_id", "item_id", "worker", "assignment_id", "label", "cost", "late", "counted", "answered_at")
+_NAMES = (
+    *("answer_id", "item_id", "worker", "assignment_id", "label", "value", "cost", "late", "counted", "answered_at"),
+)
 _COLUMNS = ", ".join(f"a.{name}" for name in (*_NAMES, "verdict", "withheld"))
 _INSERT = f"""
     INSERT INTO answer (job_id, {", ".join(_NAMES)}, verdict)
     SELECT $1, {", ".join(f"sent.{name}" for name in _NAMES)}, sent.verdict::jsonb
-    FROM unnest($2::bigint[], $3::bigint[], $4::text[], $5::bigint[], $6::smallint[], $7::numeric[], $8::boolean[],
-                $9::boolean[], $10::timestamptz[], $11::text[]) AS sent ({", ".join(_NAMES)}, verdict)"""
+    FROM unnest($2::bigint[], $3::bigint[], $4::text[], $5::bigint[], $6::bigint[], $7::double precision[],
+                $8::numeric[], $9::boolean[], $10::boolean[], $11::timestamptz[], $12::text[])
+         AS sent ({", ".join(_NAMES)}, verdict)"""
 _BY_ASSIGNMENT = f"SELECT {_COLUMNS} FROM answer a WHERE a.job_id = $1 AND a.assignment_id = ANY ($2::bigint[])"
 _BY_PAIR = f"""
     SELECT {_COLUMNS}
     FROM unnest($2::bigint[], $3::text[]) AS pair (item_id, worker)
     JOIN answer a ON a.job_id = $1 AND a.item_id = pair.item_id AND a.worker = pair.worker"""
 _PAGE = """
-    SELECT a.answer_id, i.key, a.worker, a.label, a.counted AND NOT a.withheld, a.answered_at
+    SELECT a.answer_id, i.key, a.worker, a.label, a.value, a.counted AND NOT a.withheld, a.answered_at
     FROM answer a JOIN item i ON i.job_id = a.job_id AND i.item_id = a.item_id
     WHERE a.job_id = $1 AND a.answer_id > $2 AND a.answer_id <= $3 {only} ORDER BY a.answer_id LIMIT {most}"""
 # Answers are numbered without gaps in the order of commit, so half of those that are left are out with every step.
@@ -40,10 +44,10 @@ _LAST_BEFORE = """
         WHERE step.high - step.low > 1)
     SELECT max(low) AS last FROM step"""
 _SINCE = """
-    SELECT answer_id, item_id, worker, label, counted AND NOT withheld AS votes FROM answer
+    SELECT answer_id, item_id, worker, label, value, counted AND NOT withheld AS votes FROM answer
     WHERE job_id = $1 AND answer_id > $2 ORDER BY answer_id"""
 _ON_ITEMS_SINCE = """
-    SELECT item_id, worker, label FROM answer
+    SELECT item_id, worker, label, value FROM answer
     WHERE job_id = $1 AND item_id = ANY ($2::bigint[]) AND answer_id > $3 AND counted AND NOT withheld
     ORDER BY answer_id"""
 _ON_ITEMS = (
@@ -56,7 +60,11 @@ _CLOCKS_DIFFER = timedelta(minutes=1)  # at most, between two replicas: times ar
 
 async def insert_answers(connection: AsyncConnection, job_id: UUID, new: Sequence[Answer]) -> None:
     verdicts = [json.dumps(row.verdict) for row in new]
-    await fetch(connection, _INSERT, job_id, *columns_of(new, *_NAMES), verdicts)
+    values = [row.said if isinstance(row.said, float) else None for row in new]
+    labels = [0 if value is not None else row.said for row, value in zip(new, values, strict=True)]
+    before, after = _NAMES[: _NAMES.index("label")], _NAMES[_NAMES.index("value") + 1 :]
+    columns = *columns_of(new, *before), labels, values, *columns_of(new, *after)
+    await fetch(connection, _INSERT, job_id, *columns, verdicts)
 
 
 async def answers_by_assignment(connection: AsyncConnection, job_id: UUID, numbers: Collection[int]) -> list[Answer]:
@@ -101,7 +109,11 @@ async def page_of_answers(
     if only.until is not None:
         until = await _last_before(connection, job_id, until, only.until + _CLOCKS_DIFFER)
     statement = _PAGE.format(only=conditions, most=int(most))
-    return [AnswerRecord(*row) for row in await fetch(connection, statement, job_id, after, until, *arguments)]
+    rows = await fetch(connection, statement, job_id, after, until, *arguments)
+    return [
+        AnswerRecord(number, item, worker, _said(label, value), counts, answered_at)
+        for number, item, worker, label, value, counts, answered_at in rows
+    ]
 
 
 async def _last_before(connection: AsyncConnection, job_id: UUID, answers: int, moment: datetime) -> int:
@@ -124,8 +136,13 @@ async def votes_on_items_since(
 
 
 def _vote(row: Record) -> CountedVote:
-    return CountedVote(row["item_id"], row["worker"], row["label"])
+    return CountedVote(row["item_id"], row["worker"], _said(row["label"], row["value"]))
 
 
 def _answer(row: Record) -> Answer:
-    return Answer(**row)
+    columns = dict(row)
+    return Answer(said=_said(columns.pop("label"), columns.pop("value")), **columns)
+
+
+def _said(label: int, value: float | None) -> Said:
+    return label if value is None else value

@@ -57,7 +57,7 @@ _ITEMS_BY_NUMBER = f"{_ITEMS} AND s.item_id = ANY ($3::bigint[])"
 _CHECKS = "SELECT answer = label AS correct FROM audit_item WHERE job_id = $1 AND audit_id = $2 ORDER BY position"
 _ANSWER = """
     UPDATE audit_item s SET answer = sent.answer, worker = sent.worker, answered_at = $6
-    FROM unnest($3::bigint[], $4::smallint[], $5::text[]) AS sent (item_id, answer, worker)
+    FROM unnest($3::bigint[], $4::bigint[], $5::text[]) AS sent (item_id, answer, worker)
     WHERE s.job_id = $1 AND s.audit_id = $2 AND s.item_id = sent.item_id AND s.answer IS NULL"""
 _FREE = f"""
     SELECT {COLUMNS} FROM audit_item s JOIN item i ON i.job_id = s.job_id AND i.item_id = s.item_id

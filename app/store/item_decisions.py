@@ -33,6 +33,7 @@ _COLUMNS = [
     item.c.item_id,
     item.c.cost,
     item.c.gold,
+    item.c.gold_value,
     item.c.promoted,
     item.c.prior,
     item.c.prior_answered,
@@ -138,13 +139,14 @@ def _item_rows(rows: Sequence[Any]) -> list[ItemRow]:
             item_id=item_id,
             cost=cost,
             gold=gold,
+            gold_value=gold_value,
             promoted=promoted,
             prior=prior,
             prior_answered=prior_answered,
             open_assignments=open_assignments,
             decision=_decision(reasons[reason], dict(zip(_WITHOUT_REASON, values, strict=True))),
         )
-        for item_id, cost, gold, promoted, prior, prior_answered, open_assignments, reason, *values in rows
+        for item_id, cost, gold, gold_value, promoted, prior, prior_answered, open_assignments, reason, *values in rows
     ]
 
 

@@ -25,7 +25,7 @@ _SAVE = """
         progress = sent.progress, votes = sent.votes::integer[], model_state = sent.model_state::double precision[],
         reason = sent.reason::jsonb
     FROM unnest($2::bigint[], $3::integer[], $4::text[], $5::smallint[], $6::double precision[], $7::integer[],
-                $8::smallint[], $9::double precision[], $10::double precision[], $11::text[], $12::text[], $13::text[])
+                $8::bigint[], $9::double precision[], $10::double precision[], $11::text[], $12::text[], $13::text[])
          AS sent (item_id, open_assignments, state, tier, priority, max_open_assignments, label, confidence, progress,
                   votes, model_state, reason)
     WHERE i.job_id = $1 AND i.item_id = sent.item_id AND i.item_id = ANY ($2)"""
@@ -45,7 +45,7 @@ _DEMOTE = """
     WHERE job_id = $1 AND item_id = ANY ($2::bigint[]) AND promoted"""
 _MARK_PRIORS = "UPDATE item SET prior_answered = true WHERE job_id = $1 AND item_id = ANY ($2::bigint[])"
 _PAGE = f"""
-    SELECT {COLUMNS} FROM item i WHERE i.job_id = $1 AND i.item_id > $2 {{only}} AND ($3::smallint IS NULL OR true)
+    SELECT {COLUMNS} FROM item i WHERE i.job_id = $1 AND i.item_id > $2 {{only}} AND ($3::bigint IS NULL OR true)
     ORDER BY i.item_id LIMIT {{most}}"""
 _FIND = f"""
     SELECT {COLUMNS}, (SELECT count(*) FROM answer a WHERE a.job_id = $1 AND a.item_id = i.item_id) AS answers
@@ -53,9 +53,10 @@ _FIND = f"""
 _CHANGE = """
     UPDATE item SET cost = coalesce($3, cost),
         payload = CASE WHEN 'payload' = ANY ($8::text[]) THEN $4::text::json ELSE payload END,
-        gold = CASE WHEN 'gold' = ANY ($8::text[]) THEN $5::smallint ELSE gold END,
+        gold = CASE WHEN 'gold' = ANY ($8::text[]) THEN $5::bigint ELSE gold END,
         prior = CASE WHEN 'prior' = ANY ($8::text[]) THEN $6::double precision[] ELSE prior END,
-        features = CASE WHEN 'features' = ANY ($8::text[]) THEN $7::double precision[] ELSE features END
+        features = CASE WHEN 'features' = ANY ($8::text[]) THEN $7::double precision[] ELSE features END,
+        gold_value = CASE WHEN 'gold' = ANY ($8::text[]) THEN $9::double precision ELSE gold_value END
     WHERE job_id = $1 AND item_id = $2"""
 _DELETE = "DELETE FROM item WHERE job_id = $1 AND item_id = $2"
 # Most jobs have many items of the lowest cost, and the first of them ends the search.
@@ -162,6 +163,7 @@ async def change_content(connection: AsyncConnection, job_id: UUID, item_id: int
         written.get("prior"),
         written.get("features"),
         list(written),
+        written.get("gold_value"),
     )
 
 
@@ -185,6 +187,7 @@ def item_from(row: Record) -> Item:
         payload=row["payload"],
         cost=row["cost"],
         gold=row["gold"],
+        gold_value=row["gold_value"],
         promoted=row["promoted"],
         prior=row["prior"],
         prior_answered=row["prior_answered"],

@@ -2,9 +2,11 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 from uuid import UUID
 
 import numpy as np
+import numpy.typing as npt
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -21,7 +23,7 @@ _CROWD = (
 )
 # Workers by their position in `_CROWD`, from 1; 0 is an unnamed worker.
 _BALLOTS = """
-    SELECT a.item_id, coalesce(w.place, 0)::integer, a.label
+    SELECT a.item_id, coalesce(w.place, 0)::integer, {said}
     FROM answer a
     LEFT JOIN (SELECT worker, row_number() OVER (ORDER BY worker) AS place FROM worker WHERE job_id = $1) AS w
         ON w.worker = a.worker
@@ -52,9 +54,10 @@ _ROW = np.dtype(
         ("_2", ">i4"),
         ("worker", ">i4"),
         ("_3", ">i4"),
-        ("label", ">i2"),
+        ("label", ">i8"),
     ]
 )
+_NUMBERS = np.dtype([*_ROW.descr[:-1], ("label", ">f8")])
 
 
 @dataclass(frozen=True)
@@ -63,7 +66,7 @@ class HistoryVotes:
 
     item: Index  # (answers,) position in the job, from 0
     worker: Index  # (answers,) position in the crowd; each unnamed answer has a position of its own after the crowd
-    label: Index  # (answers,)
+    said: npt.NDArray[Any]  # (answers,) what each says: whole numbers, or floats where answers are numbers
 
 
 @dataclass(frozen=True)
@@ -89,13 +92,12 @@ class History:
 def ballots_of(history: History) -> Ballots:
     """Convert the history's answers, and the opinions of the priors' source, to the form that fits take."""
     votes = history.votes
-    ballots = Ballots.of(
+    ballots = history.job.policy.ballots(
         votes.item,
         votes.worker,
-        votes.label,
+        votes.said,
         items=history.job.last_item,
         workers=max(len(history.crowd), int(votes.worker.max(initial=-1)) + 1),
-        classes=len(history.job.policy.labels),
         gold=history.gold,
     )
     return ballots.with_opinions(opinions_of(history))
@@ -127,7 +129,7 @@ async def read_history(connection: AsyncConnection, job_id: UUID) -> History:
             carried=[row["carried"] for row in crowd],
             stated=stated_rows([(row["stated_accuracy"], row["stated_weight"]) for row in crowd]),
             price=np.array([float(row["price"]) for row in crowd]),
-            votes=await _votes(connection, job_id, 0, job.answers, len(crowd)),
+            votes=await _votes(connection, job, len(crowd)),
             gold=await _known_labels(connection, job, _GOLD),
             audited=await _known_labels(connection, job, _AUDITED),
             prior=await _priors(connection, job),
@@ -145,13 +147,16 @@ async def count_who_answered(connection: AsyncConnection, job_id: UUID) -> int:
     return found
 
 
-async def _votes(connection: AsyncConnection, job_id: UUID, after: int, until: int, crowd: int) -> HistoryVotes:
-    ballots = memoryview(await copied(connection, _BALLOTS, job_id, after, until, layout="binary"))
-    rows = np.frombuffer(ballots[_HEADER:-_TRAILER], dtype=_ROW)
+async def _votes(connection: AsyncConnection, job: Job, crowd: int) -> HistoryVotes:
+    are_numbers = job.policy.answer.field == "value"
+    query = _BALLOTS.format(said="a.value" if are_numbers else "a.label")
+    ballots = memoryview(await copied(connection, query, job.job_id, 0, job.answers, layout="binary"))
+    rows = np.frombuffer(ballots[_HEADER:-_TRAILER], dtype=_NUMBERS if are_numbers else _ROW)
     worker = rows["worker"].astype(np.intp) - 1
     unnamed = np.flatnonzero(worker < 0)
     worker[unnamed] = crowd + np.arange(len(unnamed))
-    return HistoryVotes(rows["item"].astype(np.intp) - 1, worker, rows["label"].astype(np.intp))
+    said = rows["label"].astype(np.float64 if are_numbers else np.intp)
+    return HistoryVotes(rows["item"].astype(np.intp) - 1, worker, said)
 
 
 async def _known_labels(connection: AsyncConnection, job: Job, query: str) -> IntArray:

@@ -24,14 +24,15 @@ _TABLE = """
         key text NOT NULL,
         payload text,
         cost numeric NOT NULL,
-        gold smallint,
+        gold bigint,
+        gold_value double precision,
         prior double precision[],
         features double precision[]
     ) ON COMMIT DELETE ROWS
 """
-_STAGED = ("position", "key", "payload", "cost", "gold", "prior", "features")
+_STAGED = ("position", "key", "payload", "cost", "gold", "gold_value", "prior", "features")
 _COPIED = (
-    *("job_id", "item_id", "tie_break", "cost", "gold", "prior", "key", "payload", "features"),
+    *("job_id", "item_id", "tie_break", "cost", "gold", "gold_value", "prior", "key", "payload", "features"),
     *(
         "state",
         "votes",
@@ -49,21 +50,21 @@ _COPIED = (
 _GIVEN_GOLD = "CASE WHEN known.promoted THEN NULL ELSE known.gold END"  # by the requester, not by the crowd
 # The same encoder wrote both sides, so equal texts are equal contents. Only different texts must be compared.
 _DIFFERENT_FROM_JOB = f"""
-    SELECT sent.position, sent.key, sent.payload, sent.cost, sent.gold, sent.prior, sent.features,
-        known.payload::text, known.cost, {_GIVEN_GOLD}, known.prior, known.features
+    SELECT sent.position, sent.key, sent.payload, sent.cost, sent.gold, sent.gold_value, sent.prior, sent.features,
+        known.payload::text, known.cost, {_GIVEN_GOLD}, known.gold_value, known.prior, known.features
     FROM staged_item sent JOIN item known ON known.job_id = $1 AND known.key = sent.key
-    WHERE (sent.payload, sent.cost, sent.gold, sent.prior, sent.features)
-        IS DISTINCT FROM (known.payload::text, known.cost, {_GIVEN_GOLD}, known.prior, known.features)
+    WHERE (sent.payload, sent.cost, sent.gold, sent.gold_value, sent.prior, sent.features) IS DISTINCT FROM
+        (known.payload::text, known.cost, {_GIVEN_GOLD}, known.gold_value, known.prior, known.features)
     ORDER BY sent.position
 """
 _DIFFERENT_FROM_FIRST = """
     WITH repeated AS (SELECT key, min(position) AS first FROM staged_item GROUP BY key HAVING count(*) > 1)
-    SELECT sent.position, sent.key, sent.payload, sent.cost, sent.gold, sent.prior, sent.features,
-        other.payload, other.cost, other.gold, other.prior, other.features
+    SELECT sent.position, sent.key, sent.payload, sent.cost, sent.gold, sent.gold_value, sent.prior, sent.features,
+        other.payload, other.cost, other.gold, other.gold_value, other.prior, other.features
     FROM repeated JOIN staged_item sent USING (key) JOIN staged_item other ON other.position = first
     WHERE sent.position > first
-        AND (sent.payload, sent.cost, sent.gold, sent.prior, sent.features)
-            IS DISTINCT FROM (other.payload, other.cost, other.gold, other.prior, other.features)
+        AND (sent.payload, sent.cost, sent.gold, sent.gold_value, sent.prior, sent.features)
+            IS DISTINCT FROM (other.payload, other.cost, other.gold, other.gold_value, other.prior, other.features)
         AND NOT EXISTS (SELECT FROM item known WHERE known.job_id = $1 AND known.key = sent.key)
     ORDER BY sent.position
 """
@@ -78,7 +79,7 @@ _TOTALS = """
     FROM staged_item
 """
 _STAGED_BETWEEN = """
-    SELECT cost, gold, prior, key, payload, features FROM staged_item
+    SELECT cost, gold, gold_value, prior, key, payload, features FROM staged_item
     WHERE position >= $1 AND position < $2 ORDER BY position
 """
 
@@ -99,6 +100,7 @@ class StagedItem(NamedTuple):
     text: str
     cost: Decimal
     gold: int | None
+    gold_value: float | None
     prior: list[float] | None
 
 
@@ -129,7 +131,7 @@ def staged_rows(first: int, contents: Iterable[tuple[str, ItemContent]]) -> byte
     """Format items as Postgres's COPY text, with positions from `first` on."""
     lines = [
         f"{position}\t{_escaped(key)}\t{_payload(content)}\t{content.cost}\t"
-        f"{_null(content.gold)}\t{_array(content.prior)}\t{_array(content.features)}\n"
+        f"{_null(content.gold)}\t{_null(content.gold_value)}\t{_array(content.prior)}\t{_array(content.features)}\n"
         for position, (key, content) in enumerate(contents, start=first)
     ]
     return "".join(lines).encode()
@@ -152,7 +154,7 @@ async def different_from_before(connection: AsyncConnection, job_id: UUID) -> As
     for query in (_DIFFERENT_FROM_JOB, _DIFFERENT_FROM_FIRST):
         await driver.execute(f"DECLARE pairs CURSOR FOR {query}", job_id)
         while rows := await driver.fetch(f"FETCH {_PAIRS_AT_ONCE} FROM pairs"):
-            yield [StagedPair(row[0], row[1], _content(row[2:7]), _content(row[7:12])) for row in map(tuple, rows)]
+            yield [StagedPair(row[0], row[1], _content(row[2:8]), _content(row[8:14])) for row in map(tuple, rows)]
         await driver.execute("CLOSE pairs")  # the driver would leave it open, and the table in use
 
 
@@ -218,14 +220,15 @@ async def _copy(connection: AsyncConnection, table: str, columns: Sequence[str],
 
 
 def _content(row: Sequence[Any]) -> ItemContent:
-    payload, cost, gold, prior, features = row
-    return ItemContent(payload=payload, cost=cost, gold=gold, prior=prior, features=features)
+    payload, cost, gold, gold_value, prior, features = row
+    return ItemContent(payload=payload, cost=cost, gold=gold, gold_value=gold_value, prior=prior, features=features)
 
 
 def _staged(line: str) -> StagedItem:
-    cost, gold, prior, _ = line.split("\t", 3)
+    cost, gold, gold_value, prior, _ = line.split("\t", 4)
     shares = None if prior == "\\N" else [float(share) for share in prior[1:-1].split(",")]
-    return StagedItem(line, Decimal(cost), None if gold == "\\N" else int(gold), shares)
+    known = None if gold == "\\N" else int(gold)
+    return StagedItem(line, Decimal(cost), known, None if gold_value == "\\N" else float(gold_value), shares)
 
 
 def _payload(content: ItemContent) -> str:

@@ -102,7 +102,9 @@ item = Table(
     Column("key", Text, nullable=False),
     Column("payload", JSON(none_as_null=True)),  # JSONB would change large numbers
     Column("cost", Numeric, nullable=False),
-    Column("gold", SmallInteger),
+    # A label is the position of one, or several as the bits of a number; where answers are numbers, 0 is the estimate.
+    Column("gold", BigInteger),
+    Column("gold_value", Double),  # where answers are numbers
     Column("promoted", Boolean, nullable=False, server_default=false()),  # gold by the crowd, not by the requester
     Column("prior", ARRAY(Double)),
     Column("prior_answered", Boolean, nullable=False, server_default=false()),  # by its source: it no longer counts
@@ -115,7 +117,7 @@ item = Table(
     Column("tie_break", BigInteger, nullable=False),
     Column("max_open_assignments", Integer, nullable=False),  # how many assignments of it may be live at once
     Column("open_assignments", Integer, nullable=False, server_default=ZERO),
-    Column("label", SmallInteger),
+    Column("label", BigInteger),
     Column("confidence", Double, nullable=False),
     Column("progress", Double, nullable=False),
     Column("reason", JSONB, nullable=False),
@@ -185,7 +187,8 @@ answer = Table(
     Column("item_id", BigInteger, nullable=False),
     Column("worker", Text),
     Column("assignment_id", BigInteger),
-    Column("label", SmallInteger, nullable=False),
+    Column("label", BigInteger, nullable=False),
+    Column("value", Double),  # where answers are numbers; their label is 0
     Column("cost", Numeric, nullable=False),
     Column("late", Boolean, nullable=False),
     Column("counted", Boolean, nullable=False),
@@ -313,8 +316,8 @@ audit_item = Table(
     Column("audit_id", BigInteger, primary_key=True, autoincrement=False),
     Column("position", Integer, primary_key=True, autoincrement=False),  # 1, 2, 3 ... in the random order
     Column("item_id", BigInteger, nullable=False),
-    Column("label", SmallInteger, nullable=False),  # when the audit began
-    Column("answer", SmallInteger),  # the truth; null if it is not checked yet
+    Column("label", BigInteger, nullable=False),  # when the audit began
+    Column("answer", BigInteger),  # the truth; null if it is not checked yet
     Column("worker", Text),
     Column("answered_at", DateTime(timezone=True)),
     UniqueConstraint("job_id", "audit_id", "item_id"),

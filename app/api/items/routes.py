@@ -19,6 +19,7 @@ from app.domain.item import DECISION_OF, Item, ItemState
 from app.domain.job import Job
 from app.domain.stored_response import StoredResponse
 from app.errors import (
+    AnswerKindWrong,
     IdempotencyConflict,
     InvalidInput,
     ItemAssigned,
@@ -32,6 +33,7 @@ from app.errors import (
 from app.use_cases.items import add_items as item_import
 from app.use_cases.items import change_item as changing
 from app.use_cases.items.read_items import read_item, read_items
+from app.use_cases.work.answer_content import estimate_of, result_of
 
 router = APIRouter(prefix="/v1/jobs/{job}/items", tags=["items"], route_class=ServiceRoute)
 
@@ -77,6 +79,7 @@ _BODY = {
             IdempotencyConflict,
             InvalidInput,
             LabelUnknown,
+            AnswerKindWrong,
             UnsupportedMediaType,
             body=True,
         ),
@@ -113,7 +116,12 @@ def _response(done: item_import.Added) -> StoredResponse:
     return StoredResponse(status=HTTPStatus.CREATED, headers={}, body=body.model_dump_json())
 
 
-@router.get("", summary="List items", responses=documented(JobUnknown, InvalidInput, LabelUnknown))
+@router.get(
+    "",
+    summary="List items",
+    responses=documented(JobUnknown, InvalidInput, LabelUnknown, AnswerKindWrong),
+    response_model_exclude_unset=True,
+)
 async def list_items(
     services: ServicesOf,
     job_id: JobId,
@@ -136,6 +144,7 @@ async def list_items(
     "/{key:path}",  # keys may have slashes
     summary="Get an item with its answers",
     responses=documented(JobUnknown, ItemUnknown, InvalidInput),
+    response_model_exclude_unset=True,
 )
 async def get_item(
     services: ServicesOf,
@@ -144,14 +153,14 @@ async def get_item(
 ) -> ItemHistory:
     """Understand a verdict: every answer and its effect, how likely each label is, and the reason."""
     story = await read_item(services.database, job_id, key)
-    labels = story.job.policy.labels
+    kind, labels = story.job.policy.answer, story.job.policy.labels
     return ItemHistory(
         **_item_fields(story.job, story.item),
-        posterior=dict(zip(labels, story.posterior.tolist(), strict=True)),
+        posterior=dict(zip(labels, story.chances, strict=True)),
         answers=[
             ItemAnswerOut(
                 worker=answer.worker,
-                label=labels[answer.label],
+                **{"label": None} | {kind.field: kind.content(answer.said, labels)},
                 cost=answer.cost,
                 late=answer.late,
                 counted=answer.counted and not answer.withheld,
@@ -167,7 +176,10 @@ async def get_item(
 @router.patch(
     "/{key:path}",
     summary="Change an item",
-    responses=documented(JobUnknown, ItemUnknown, ItemHasAnswers, ItemAssigned, LabelUnknown, InvalidInput, body=True),
+    responses=documented(
+        *(JobUnknown, ItemUnknown, ItemHasAnswers, ItemAssigned, LabelUnknown, AnswerKindWrong, InvalidInput), body=True
+    ),
+    response_model_exclude_unset=True,
 )
 async def change_item(services: ServicesOf, job_id: JobId, key: ItemPath, body: ItemChanges) -> ItemOut:
     """Correct an item before its first answer: a forgotten cost, a wrong payload, gold, a prior.
@@ -200,14 +212,14 @@ async def delete_item(services: ServicesOf, job_id: JobId, key: ItemPath) -> Non
 
 
 def _item_fields(job: Job, item: Item) -> dict[str, Any]:
-    decision = item.decision
+    decision, kind = item.decision, job.policy.answer
     return {
         "key": item.key,
         "payload": item.payload,
         "cost": item.cost,
         "state": decision.state,
-        "votes": dict(zip(job.policy.labels, decision.votes, strict=True)),
-        "label": None if decision.label is None else job.policy.labels[decision.label],
+        "votes": dict(zip(job.policy.labels, kind.votes(decision.votes), strict=True)),
+        **{"label": None} | result_of(job, decision.label, estimate_of(job, decision.label, decision)),
         "confidence": decision.confidence,
         "priority": decision.priority,
         "open_assignments": item.open_assignments,

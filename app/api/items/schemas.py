@@ -4,9 +4,18 @@ import json
 import re
 from contextlib import suppress
 from datetime import datetime
-from typing import Annotated
+from typing import Annotated, cast
 
-from pydantic import AfterValidator, BaseModel, Field, JsonValue, PlainSerializer, WithJsonSchema, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    Field,
+    JsonValue,
+    PlainSerializer,
+    PlainValidator,
+    WithJsonSchema,
+    model_validator,
+)
 from pydantic_core import PydanticCustomError, to_json
 
 from app.api.http.common_schemas import (
@@ -19,8 +28,18 @@ from app.api.http.common_schemas import (
     RequestBody,
 )
 from app.api.http.pagination import NextCursor
-from app.api.work.schemas import Verdict
+from app.api.work.schemas import (
+    MOST_LABELS,
+    ResultInterval,
+    ResultLabels,
+    ResultValue,
+    SaidLabel,
+    SaidLabels,
+    SaidValue,
+    Verdict,
+)
 from app.domain.item import ItemState
+from app.policy.answers import Content
 from app.policy.core.text import Key
 
 # The worth of an answer may be tiny: it has six significant digits.
@@ -54,6 +73,25 @@ Payload = Annotated[JsonValue, AfterValidator(_storable), WithJsonSchema({})]
 ItemKey = Annotated[Key, AfterValidator(_reachable)]
 
 
+def _content(sent: JsonValue) -> Content:
+    """Accept what may be the content of an answer; whether the job takes it is decided there."""
+    if isinstance(sent, list) and len(sent) <= MOST_LABELS and all(isinstance(name, str) for name in sent):
+        return cast("list[str]", sent)
+    if isinstance(sent, str) or (isinstance(sent, int | float) and not isinstance(sent, bool)):
+        return sent
+    raise PydanticCustomError("not_an_answer", "Must be a label, a list of labels or a number")
+
+
+_LABEL_SCHEMA = {"type": "string"}
+GoldIn = Annotated[
+    Content,
+    PlainValidator(_content),
+    WithJsonSchema({"anyOf": [_LABEL_SCHEMA, {"type": "array", "items": _LABEL_SCHEMA}, {"type": "number"}]}),
+]
+_GOLD = "The right answer: a label, a list of labels or a number, as the job's answers are"
+_PRIOR = "What a model believes beforehand: a probability per label; they sum to 1, except where answers are `choices`"
+
+
 class ItemIn(RequestBody):
     """An item that needs a label."""
 
@@ -62,10 +100,10 @@ class ItemIn(RequestBody):
     cost: Annotated[CostIn | None, Field(description="What one answer costs; null: the `answer_cost` of the job")] = (
         None
     )
-    gold: Annotated[str | None, Field(description="The right label, if it is known")] = None
+    gold: Annotated[GoldIn | None, Field(description=f"{_GOLD}, if it is known")] = None
     prior: Annotated[
         dict[str, Annotated[float, Field(ge=0, le=1)]] | None,
-        Field(description="What a model believes beforehand: a probability per label"),
+        Field(description=_PRIOR),
     ] = None
     features: Annotated[
         Annotated[list[Annotated[float, Field(allow_inf_nan=False)]], FirstErrorOnly()] | None,
@@ -80,10 +118,10 @@ class ItemChanges(RequestBody):
     cost: Annotated[CostIn | None, Field(description="What one answer costs; null: the `answer_cost` of the job")] = (
         None
     )
-    gold: Annotated[str | None, Field(description="The right label, if it is known; null: it is not")] = None
+    gold: Annotated[GoldIn | None, Field(description=f"{_GOLD}, if it is known; null: it is not")] = None
     prior: Annotated[
         dict[str, Annotated[float, Field(ge=0, le=1)]] | None,
-        Field(description="What a model believes beforehand: a probability per label; null: nothing"),
+        Field(description=f"{_PRIOR}; null: nothing"),
     ] = None
     features: Annotated[
         Annotated[list[Annotated[float, Field(allow_inf_nan=False)]], FirstErrorOnly()] | None,
@@ -113,7 +151,9 @@ class ItemAnswerOut(BaseModel):
     """An answer on an item, and the verdict after it."""
 
     worker: Annotated[str | None, Field(description="Who answered; null if the worker has no name")]
-    label: Annotated[str, Field(description="The label that the worker gave")]
+    label: SaidLabel
+    labels: SaidLabels = None
+    value: SaidValue = None
     cost: Annotated[AmountOut, Field(description="What was paid for it")]
     late: Annotated[bool, Field(description="The assignment had expired")]
     counted: Annotated[bool, Field(description="The vote counts towards the item's label")]
@@ -131,6 +171,9 @@ class ItemOut(BaseModel):
     state: Annotated[ItemState, Field(description="Whether it is still open")]
     votes: Annotated[dict[str, int], Field(description="How many counted votes each label has")]
     label: Annotated[str | None, Field(description="The final label; null until the item is resolved")]
+    labels: ResultLabels = None
+    value: ResultValue = None
+    interval: ResultInterval = None
     confidence: Annotated[Probability, Field(description="How likely the leading label is right")]
     priority: Annotated[
         Priority, Field(description="What one more answer is worth; the open item with the highest priority is next")

@@ -153,7 +153,7 @@ def _changes(body: JobChanges) -> changing.Changes:
 
 
 def _worker_model_in_force(job: Job) -> WorkerModelInForce:
-    stages = job.policy.worker_model.stages(len(job.policy.labels)).names
+    stages = job.policy.worker_model.stages(job.policy.classes).names
     choice = job.stage_choice
     if choice is not None:
         return WorkerModelInForce(

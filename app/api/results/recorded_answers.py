@@ -19,13 +19,13 @@ from app.api.results.schemas import RecordedAnswerOut, RecordedAnswersOut
 from app.domain.answer import AnswerFilter, AnswerRecord
 from app.errors import InvalidInput, ItemUnknown, JobUnknown, NotAcceptable
 from app.policy.core.text import Key
+from app.policy.job_policy import JobPolicy
 from app.use_cases.results.read_answers import AnswerSet, open_answers
 
 router = APIRouter(prefix="/v1/jobs/{job}/answers", tags=["results"], route_class=NegotiatedRoute)
 
 _JSON, _CSV = "application/json", "text/csv"
 _FIRST_YEAR, _LAST_YEAR = 1900, 9000
-_COLUMNS = ("item", "worker", "label", "counts", "answered_at")
 
 
 _ROWS = "item,worker,label,counts,answered_at\r\ni1,w1,cat,true,2026-01-05T09:00:00+00:00\r\n"
@@ -70,7 +70,13 @@ def _filter(
     return AnswerFilter(worker=worker, since=since, until=until)
 
 
-@router.get("", summary="Read the answers", response_model=RecordedAnswersOut, responses=_DOCUMENTED)
+@router.get(
+    "",
+    summary="Read the answers",
+    response_model=RecordedAnswersOut,
+    responses=_DOCUMENTED,
+    response_model_exclude_unset=True,
+)
 async def list_answers(
     services: ServicesOf,
     job_id: JobId,
@@ -80,7 +86,7 @@ async def list_answers(
     cursor: Cursor = None,
     limit: Limit = 100,
 ) -> RecordedAnswersOut | Stream:
-    """Get the answers in the order in which they were recorded, each with its item, worker and label.
+    """Get the answers in the order in which they were recorded: item, worker and what the worker said.
 
     With `Accept: text/csv` you get all answers that the job has at the start of the request, as a stream; `cursor` and
     `limit` are ignored. `suffice replay --answers` reads this file. In it, an answer without a worker gets its own
@@ -90,13 +96,13 @@ async def list_answers(
     answers, after = await open_answers(services.database, job_id, item=item, only=only), after_number(cursor)
     if media == _CSV:
         return await _stream(answers)
-    page, labels = await answers.page(after, limit), answers.job.policy.labels
+    page, policy = await answers.page(after, limit), answers.job.policy
     return RecordedAnswersOut(
         answers=[
             RecordedAnswerOut(
                 item=one.item,
                 worker=one.worker,
-                label=labels[one.label],
+                **{"label": None} | {policy.answer.field: policy.answer.content(one.said, policy.labels)},
                 counts=one.counts,
                 answered_at=one.answered_at,
             )
@@ -111,26 +117,27 @@ async def _stream(answers: AnswerSet) -> Stream:
     first = await anext(pages)  # before the response starts, so that a failure gets its own status
     name = f'attachment; filename="answers-{answers.job.job_id}.csv"'
     return Stream(
-        _written(answers.job.policy.labels, first, pages),
+        _written(answers.job.policy, first, pages),
         headers={"Content-Disposition": name},
         media_type="text/csv; charset=utf-8; header=present",
     )
 
 
 async def _written(
-    labels: Sequence[str], first: Sequence[AnswerRecord], others: AsyncIterator[Sequence[AnswerRecord]]
+    policy: JobPolicy, first: Sequence[AnswerRecord], others: AsyncIterator[Sequence[AnswerRecord]]
 ) -> AsyncIterator[bytes]:
-    yield _lines([_COLUMNS]) + _lines(_rows(labels, first))
+    yield _lines([("item", "worker", policy.answer.field, "counts", "answered_at")]) + _lines(_rows(policy, first))
     async for page in others:
-        yield _lines(_rows(labels, page))
+        yield _lines(_rows(policy, page))
 
 
-def _rows(labels: Sequence[str], page: Sequence[AnswerRecord]) -> list[tuple[str, ...]]:
+def _rows(policy: JobPolicy, page: Sequence[AnswerRecord]) -> list[tuple[str, ...]]:
+    kind, labels = policy.answer, policy.labels
     return [
         (
             one.item,
             f"#{one.answer_id}" if one.worker is None else one.worker,
-            labels[one.label],
+            kind.text(kind.content(one.said, labels)),
             "true" if one.counts else "false",
             one.answered_at.isoformat(),
         )

@@ -1,6 +1,6 @@
 """Results over HTTP: a page of JSON, or the whole set as NDJSON, CSV or Parquet."""
 
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, TypeAlias, cast
@@ -20,6 +20,7 @@ from app.api.results.text_tables import comma_separated, ndjson, objects
 from app.domain.item import ItemState
 from app.errors import InvalidInput, JobUnknown, NotAcceptable
 from app.policy.aggregation import AnyAggregation
+from app.policy.job_policy import JobPolicy
 from app.use_cases.results.read_results import Results, ResultSet, open_results
 
 router = APIRouter(prefix="/v1/jobs/{job}/results", tags=["results"], route_class=NegotiatedRoute)
@@ -28,7 +29,7 @@ _AGGREGATION: TypeAdapter[AnyAggregation] = TypeAdapter(AnyAggregation)
 _JSON = "application/json"
 
 AggregationKind = Literal["majority", "weighted", "one-coin", "dawid-skene", "glad", "kos"]
-Writer: TypeAlias = Callable[[Sequence[str], AsyncIterator[Results]], AsyncIterator[bytes]]
+Writer: TypeAlias = Callable[[JobPolicy, AsyncIterator[Results]], AsyncIterator[bytes]]
 
 
 @dataclass(frozen=True)
@@ -98,7 +99,13 @@ async def _results(
     return await open_results(services.database, services.fits, job_id, aggregation=chosen, state=state)
 
 
-@router.get("", summary="Read the labels", response_model=ResultsOut, responses=_DOCUMENTED)
+@router.get(
+    "",
+    summary="Read the labels",
+    response_model=ResultsOut,
+    responses=_DOCUMENTED,
+    response_model_exclude_unset=True,
+)
 async def list_results(
     request: Request,
     media: Annotated[str, Depends(_media)],
@@ -127,7 +134,7 @@ async def list_results(
 async def _page(results: ResultSet, after: int, most: int) -> ResultsOut:
     page = await results.page(after, most)
     return ResultsOut(
-        results=[ResultOut(**one) for one in objects(results.job.policy.labels, page.results)],
+        results=[ResultOut(**one) for one in objects(results.job.policy, page.results)],
         next_cursor=None if page.next_after is None else cursor_of(page.next_after),
     )
 
@@ -136,7 +143,7 @@ async def _stream(results: ResultSet, pages: AsyncIterator[Results], table: Tabl
     first = await anext(pages)  # before the response starts, so that a failure gets its own status
     name = f'attachment; filename="results-{results.job.job_id}.{table.suffix}"'
     headers = {"Content-Disposition": name} if table.suffix else None
-    body = table.write(results.job.policy.labels, _with(first, pages))
+    body = table.write(results.job.policy, _with(first, pages))
     return Stream(body, headers=headers, media_type=table.content_type)
 
 

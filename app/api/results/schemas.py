@@ -7,6 +7,7 @@ from pydantic import BaseModel, Field
 
 from app.api.http.common_schemas import Probability, ReasonOut
 from app.api.http.pagination import NextCursor
+from app.api.work.schemas import ResultInterval, ResultLabels, ResultValue, SaidLabel, SaidLabels, SaidValue
 from app.domain.item import ItemState
 
 
@@ -15,6 +16,9 @@ class ResultOut(BaseModel):
 
     item: Annotated[str, Field(description="The item's key")]
     label: Annotated[str | None, Field(description="The most likely label; null without votes, and on a tie")]
+    labels: ResultLabels = None
+    value: ResultValue = None
+    interval: ResultInterval = None
     confidence: Annotated[Probability, Field(description="How likely the label is right")]
     state: Annotated[ItemState, Field(description="Whether the item is still open")]
     votes: Annotated[dict[str, int], Field(description="How many counted votes each label has")]
@@ -33,7 +37,9 @@ class RecordedAnswerOut(BaseModel):
 
     item: Annotated[str, Field(description="The item's key")]
     worker: Annotated[str | None, Field(description="Who answered; null if the worker has no name")]
-    label: Annotated[str, Field(description="The label that the worker gave")]
+    label: SaidLabel
+    labels: SaidLabels = None
+    value: SaidValue = None
     counts: Annotated[
         bool,
         Field(

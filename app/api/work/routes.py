@@ -32,6 +32,7 @@ from app.domain.assignment import AssignmentState, HeldAssignment
 from app.domain.work import WorkRequest
 from app.errors import (
     AnswerConflict,
+    AnswerKindWrong,
     AssignmentEnded,
     AssignmentUnknown,
     BudgetExhausted,
@@ -65,6 +66,7 @@ _ANSWER_REFUSALS = (
     ItemClosed,
     BudgetExhausted,
     InvalidInput,
+    AnswerKindWrong,
     LabelUnknown,
 )
 
@@ -74,7 +76,7 @@ _HotEndpoint = Callable[[Services, UUID, Any], Awaitable[Response]]
 
 def _json_response(model: BaseModel, headers: dict[str, str] | None = None) -> Response:
     """Serialize a model without validation; FastAPI would validate it again."""
-    return Response(model.model_dump_json(), headers=headers, media_type=_JSON)
+    return Response(model.model_dump_json(exclude_unset=True), headers=headers, media_type=_JSON)
 
 
 def _hot_route(body: Any) -> type[ServiceRoute]:  # noqa: ANN401  a model, or a union of models
@@ -263,7 +265,8 @@ def _record_out(held: HeldAssignment) -> AssignmentRecordOut:
 
 
 def _submitted(answer: AnswerIn, pointer: str) -> SubmittedAnswer:
-    return SubmittedAnswer(answer.label, answer.assignment, answer.item, answer.worker, pointer)
+    said = answer.label, answer.labels, answer.value
+    return SubmittedAnswer(*said, answer.assignment, answer.item, answer.worker, pointer)
 
 
 def _answer_out(outcome: RecordedAnswer) -> AnswerOut:
@@ -275,7 +278,7 @@ def _answer_out(outcome: RecordedAnswer) -> AnswerOut:
         late=outcome.late,
         counted=outcome.counted,
         verdict=outcome.verdict.value,
-        label=outcome.label,
+        **{"label": None} | dict(outcome.result),
         confidence=outcome.confidence,
         reason=ReasonOut(code=outcome.reason.code, message=outcome.reason.message),
     )

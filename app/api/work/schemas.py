@@ -22,6 +22,7 @@ from app.policy.core.text import Key
 MOST_ASSIGNMENTS = 100
 MOST_AVAILABLE = 200
 MOST_ANSWERS = 1000
+MOST_LABELS = 1000
 
 Verdict = Annotated[
     Literal["continue", "stop", "give_up"],
@@ -107,7 +108,23 @@ class AnswerIn(RequestBody):
     assignment: Annotated[str | None, Field(max_length=64, description="The assignment's id, from `next`")] = None
     item: Annotated[Key | None, Field(description="Without an assignment: the item's key")] = None
     worker: Annotated[Key | None, Field(description="Without an assignment: who answers")] = None
-    label: Annotated[str, Field(max_length=200, description="One of the job's labels")]
+    label: Annotated[
+        str | None,
+        Field(max_length=200, description="One of the job's labels, where answers are `choice` or `ordinal`"),
+    ] = None
+    labels: Annotated[
+        Annotated[list[Annotated[str, Field(max_length=200)]], FirstErrorOnly()] | None,
+        Field(max_length=MOST_LABELS, description="The labels that apply, perhaps none, where answers are `choices`"),
+    ] = None
+    value: Annotated[
+        float | None, Field(strict=True, allow_inf_nan=False, description="A number, where answers are `number`")
+    ] = None
+
+    @model_validator(mode="after")
+    def _says_something(self) -> "AnswerIn":
+        if self.label is None and self.labels is None and self.value is None:
+            raise PydanticCustomError("no_answer", "Must have `label`, or what else the job takes: `labels` or `value`")
+        return self
 
     @model_validator(mode="after")
     def _says_which(self) -> "AnswerIn":
@@ -135,6 +152,24 @@ OneOrManyAnswers = Annotated[
 ]
 
 
+# These fields are there only in jobs with answers of their kind.
+ResultLabels = Annotated[
+    list[str] | None, Field(description="Where answers are `choices`: the labels that apply; null without a result")
+]
+ResultValue = Annotated[
+    float | None, Field(description="Where answers are `number`: the estimate; null without a result")
+]
+ResultInterval = Annotated[
+    tuple[float, float] | None,
+    Field(description="Where answers are `number`: from where to where the true value lies, as surely as the job asks"),
+]
+
+
+SaidLabel = Annotated[str | None, Field(description="The label that the worker gave; null if answers are no labels")]
+SaidLabels = Annotated[list[str] | None, Field(description="Where answers are `choices`: the labels that apply")]
+SaidValue = Annotated[float | None, Field(description="Where answers are `number`: the number that the worker gave")]
+
+
 class AnswerOut(BaseModel):
     """The verdict after an answer."""
 
@@ -145,7 +180,12 @@ class AnswerOut(BaseModel):
     late: Annotated[bool, Field(description="The assignment had expired")]
     counted: Annotated[bool, Field(description="The vote counts towards the item's label")]
     verdict: Verdict
-    label: Annotated[str | None, Field(description="The item's label; null unless `verdict` is `stop`")]
+    label: Annotated[
+        str | None, Field(description="The item's label; null unless `verdict` is `stop` and answers are one label")
+    ]
+    labels: ResultLabels = None
+    value: ResultValue = None
+    interval: ResultInterval = None
     confidence: Annotated[Probability, Field(description="How likely the leading label is right")]
     reason: Annotated[ReasonOut, Field(description="Why this verdict")]
 

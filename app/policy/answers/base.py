@@ -2,10 +2,12 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 from app.policy.allocation import Allocation
 from app.policy.answers.questions import Questions
+from app.policy.core.arrays import Array
+from app.policy.core.belief import Belief
 from app.policy.core.policy import Policy
 from app.policy.requirements import Requirement
 from app.policy.worker_models import WorkerModel
@@ -15,7 +17,11 @@ Content = str | Sequence[str] | float  # the same as it is written on the wire
 
 
 class WrongContent(ValueError):
-    """An answer that names no label of the job, or a number that the job does not take; with what would be right."""
+    """An answer that names no label of the job, or a number that the job does not take; says what would be right."""
+
+    def __init__(self, message: str, unknown: str | None = None) -> None:
+        super().__init__(message)
+        self.unknown = unknown  # the name that is no label
 
 
 class AnswerKind(Policy, ABC):
@@ -31,6 +37,11 @@ class AnswerKind(Policy, ABC):
     most_names: ClassVar[int] = 1000
     takes_words: ClassVar[str]  # what an answer of a job of this kind is, for people
 
+    @property
+    def is_one_label(self) -> bool:
+        """Whether an answer is a single label."""
+        return self.field == "label"
+
     @abstractmethod
     def said(self, content: Content, labels: Sequence[str]) -> Said:
         """The content of an answer as one number; raises `WrongContent`."""
@@ -39,9 +50,33 @@ class AnswerKind(Policy, ABC):
     def content(self, said: Said, labels: Sequence[str]) -> Content:
         """What is written for it."""
 
+    def text(self, content: Any) -> str:  # noqa: ANN401  of this kind
+        """The content of an answer as the cell of a table."""
+        return str(content)
+
+    def from_text(self, text: str) -> Content:
+        """The content of an answer in a cell of a table."""
+        return text
+
+    def chances(self, belief: Belief) -> Array:
+        """How likely each label is right, shape (items, labels)."""
+        return belief.posterior
+
+    def votes(self, counts: Sequence[int]) -> Sequence[int]:
+        """How many counted answers name each label, by the votes that are kept of an item."""
+        return counts
+
+    def dissent(self, votes: Sequence[int], label: int) -> float:
+        """How many answers are against this label, by the votes of its item."""
+        return sum(votes) - votes[label]
+
     def classes(self, labels: int) -> int:
         """Between how many classes a question decides."""
         return labels
+
+    def chance_of_guess(self, labels: int) -> float:
+        """How likely a guess is right."""
+        return 1 / labels
 
     def questions(self, labels: int) -> Questions | None:  # noqa: ARG002  one
         """The questions that an item is; None: it is one."""
@@ -65,7 +100,7 @@ def position_of(name: str, labels: Sequence[str]) -> int:
     if name in labels:
         return labels.index(name)
     known = ", ".join(repr(label) for label in labels[:_LABELS_SHOWN])
-    raise WrongContent(f"{name!r} is not a label of this job. Must be one of {known}")
+    raise WrongContent(f"Must be one of {known}", unknown=name)
 
 
 _LABELS_SHOWN = 20  # in an error

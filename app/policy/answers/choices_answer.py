@@ -1,16 +1,19 @@
 """Any number of the labels."""
 
 from collections.abc import Sequence
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 from app.policy.allocation import Allocation
 from app.policy.answers.base import AnswerKind, Content, Said, WrongContent, position_of
-from app.policy.answers.each_label import EachLabelModel, EveryLabel, MeanOverLabels
+from app.policy.answers.each_label import EachLabelModel, EveryLabel, MeanOverLabels, SetBelief
 from app.policy.answers.questions import Questions
+from app.policy.core.arrays import Array
+from app.policy.core.belief import Belief
 from app.policy.requirements import Requirement
 from app.policy.worker_models import WorkerModel
 
 _BINARY = 2
+SEPARATOR = "|"  # of labels in the cell of a table
 
 
 class ChoicesAnswer(AnswerKind):
@@ -38,8 +41,28 @@ class ChoicesAnswer(AnswerKind):
     def content(self, said: Said, labels: Sequence[str]) -> Content:
         return [label for position, label in enumerate(labels) if int(said) >> position & 1]
 
+    def text(self, content: Any) -> str:  # noqa: ANN401  of this kind
+        return SEPARATOR.join(content)
+
+    def from_text(self, text: str) -> Content:
+        return [name for name in text.split(SEPARATOR) if name]
+
+    def chances(self, belief: Belief) -> Array:
+        assert isinstance(belief, SetBelief)  # noqa: S101
+        return belief.applies
+
+    def votes(self, counts: Sequence[int]) -> Sequence[int]:
+        return counts[1::2]
+
+    def dissent(self, votes: Sequence[int], label: int) -> float:
+        """Of the label that is most disputed."""
+        return max(votes[2 * position + 1 - (label >> position & 1)] for position in range(len(votes) // _BINARY))
+
     def classes(self, labels: int) -> int:  # noqa: ARG002  no and yes
         return _BINARY
+
+    def chance_of_guess(self, labels: int) -> float:
+        return 0.5**labels
 
     def questions(self, labels: int) -> Questions | None:
         return Questions(labels)

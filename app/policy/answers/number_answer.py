@@ -2,12 +2,15 @@
 
 import math
 from collections.abc import Sequence
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
+import numpy as np
 from pydantic import Field, ValidationInfo, field_validator
 from pydantic_core import PydanticCustomError
 
 from app.policy.answers.base import AnswerKind, Content, Said, WrongContent
+from app.policy.core.arrays import Array
+from app.policy.core.belief import Belief
 
 _LARGEST = 1e12
 
@@ -40,6 +43,27 @@ class NumberAnswer(AnswerKind):
 
     def content(self, said: Said, labels: Sequence[str]) -> Content:  # noqa: ARG002  it has none
         return float(said)
+
+    def text(self, content: Any) -> str:  # noqa: ANN401  of this kind
+        return repr(content)
+
+    def from_text(self, text: str) -> Content:
+        try:
+            return float(text)
+        except ValueError:
+            return text
+
+    def chance_of_guess(self, labels: int) -> float:  # noqa: ARG002  never
+        return 0.0
+
+    def chances(self, belief: Belief) -> Array:
+        return np.empty((len(belief.votes), 0))
+
+    def votes(self, counts: Sequence[int]) -> Sequence[int]:  # noqa: ARG002  there are no labels
+        return ()
+
+    def dissent(self, votes: Sequence[int], label: int) -> float:  # noqa: ARG002  there are no sides
+        return 0.0
 
     def classes(self, labels: int) -> int:  # noqa: ARG002  one estimate
         return 1

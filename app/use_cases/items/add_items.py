@@ -20,6 +20,7 @@ from app.domain.item import ItemContent, ItemDecision, ItemState, LabelCounts
 from app.domain.job import Job
 from app.domain.stored_response import KeyedRequest, StoredResponse
 from app.errors import FieldError, InvalidInput, ItemConflict, LabelUnknown, SufficeError
+from app.policy.answers import AnswerKind, Content, Said
 from app.policy.core.decision import Reason
 from app.policy.core.policy import Uses
 from app.policy.engine import GOLD
@@ -45,6 +46,7 @@ from app.store.workers import begin_workers
 from app.use_cases.jobs.budget_warnings import budget_warnings
 from app.use_cases.respond_once import respond_once
 from app.use_cases.threads import in_thread, one_ahead
+from app.use_cases.work.answer_content import said_as
 from app.use_cases.work.judging import ItemFacts, judge_new
 from app.use_cases.work.rejudging import rejudge_job
 
@@ -58,7 +60,7 @@ class ItemDraft(NamedTuple):
     key: str
     payload: Any
     cost: Decimal | None  # None: that of the job
-    gold: str | None
+    gold: Content | None
     prior: Mapping[str, float] | None
     features: Sequence[float] | None
     line: int | None = None
@@ -81,12 +83,12 @@ class _NewItems:
     progress: float = 0.0
     labels: LabelCounts = field(default_factory=LabelCounts)
 
-    def count(self, decisions: Iterable[ItemDecision]) -> None:
+    def count(self, decisions: Iterable[ItemDecision], answer: AnswerKind) -> None:
         for decision in decisions:
             self.states[decision.state] += 1
             self.progress += decision.progress
             if decision.label is not None and decision.reason.code != GOLD:
-                self.labels = self.labels.after(None, decision)
+                self.labels = self.labels.after(None, decision, answer)
 
     @property
     def items(self) -> int:
@@ -167,31 +169,54 @@ def _rows(job: Job, chunks: Iterator[Sequence[ItemDraft]]) -> Iterator[tuple[int
 
 def content_of(job: Job, labels: Mapping[str, int], draft: ItemDraft, pointer: str) -> ItemContent:
     """Return what an item says, with labels by position; raises, with this pointer, if it does not fit the job."""
-    for name, said in (("prior", draft.prior or ()), ("gold", () if draft.gold is None else (draft.gold,))):
-        for label in said:
-            if label not in labels:
-                raise LabelUnknown(
-                    f"{label!r} is not a label of this job.",
-                    errors=(_not_among(labels, draft, f"{pointer}/{name}"),),
-                )
-    prior = None if draft.prior is None else [draft.prior.get(label, 0.0) for label in labels]
-    if prior is not None and abs(sum(prior) - 1) > _PRIOR_ROUNDING:
-        raise InvalidInput(
-            f"The prior of item {draft.key!r} sums to {sum(prior):g}, not to 1.",
-            errors=(FieldError(f"{pointer}/prior", f"{_at_line(draft)}The probabilities must sum to 1"),),
-        )
+    gold = None if draft.gold is None else _gold(job, draft, pointer)
     return ItemContent(
         payload=draft.payload,
         cost=job.answer_cost if draft.cost is None else draft.cost,
-        gold=None if draft.gold is None else labels[draft.gold],
-        prior=prior,
+        gold=0 if isinstance(gold, float) else gold,
+        gold_value=gold if isinstance(gold, float) else None,
+        prior=None if draft.prior is None else _prior(job, labels, draft, f"{pointer}/prior"),
         features=draft.features,
     )
 
 
-def _not_among(labels: Iterable[str], draft: ItemDraft, pointer: str) -> FieldError:
-    choices = ", ".join(repr(known) for known in list(labels)[:20])
-    return FieldError(pointer, f"{_at_line(draft)}Must be one of {choices}")
+def _gold(job: Job, draft: ItemDraft, pointer: str) -> Said:
+    """Return what the right answer of an item says; in tables, sets and numbers are text."""
+    kind, gold = job.policy.answer, draft.gold
+    assert gold is not None  # noqa: S101  the caller has checked
+    if isinstance(gold, str) and not kind.is_one_label:
+        gold = kind.from_text(gold)
+    try:
+        return said_as(job, gold, f"{pointer}/gold")
+    except SufficeError as error:
+        raise _with_line(error, draft) from error
+
+
+def _prior(job: Job, labels: Mapping[str, int], draft: ItemDraft, pointer: str) -> list[float]:
+    """Return a probability per label. Those of exclusive labels sum to 1."""
+    assert draft.prior is not None  # noqa: S101  the caller has checked
+    kind = job.policy.answer
+    if not labels:
+        message = "An item of this job takes no prior, because its answers are numbers."
+        raise InvalidInput(message, errors=(FieldError(pointer, f"{_at_line(draft)}Must be left out"),))
+    for label in draft.prior:
+        if label not in labels:
+            choices = ", ".join(repr(known) for known in list(labels)[:20])
+            problem = FieldError(pointer, f"{_at_line(draft)}Must be one of {choices}")
+            raise LabelUnknown(f"{label!r} is not a label of this job.", errors=(problem,))
+    prior = [draft.prior.get(label, 0.0) for label in labels]
+    if kind.is_one_label and abs(sum(prior) - 1) > _PRIOR_ROUNDING:
+        raise InvalidInput(
+            f"The prior of item {draft.key!r} sums to {sum(prior):g}, not to 1.",
+            errors=(FieldError(pointer, f"{_at_line(draft)}The probabilities must sum to 1"),),
+        )
+    return prior
+
+
+def _with_line(error: SufficeError, draft: ItemDraft) -> SufficeError:
+    """The same error with the line of the file in what it says about the field."""
+    errors = tuple(FieldError(one.pointer, f"{_at_line(draft)}{one.message}") for one in error.errors)
+    return type(error)(str(error), errors=errors)
 
 
 def _at_line(draft: ItemDraft) -> str:
@@ -225,7 +250,7 @@ def _different(pairs: Sequence[StagedPair]) -> list[StagedPair]:
 def _comparable(content: ItemContent) -> tuple[object, ...]:
     """Make contents comparable as JSON: `true` differs from 1 and 1 from 1.0; the order of fields does not matter."""
     payload = None if content.payload is None else json.dumps(json.loads(content.payload), sort_keys=True)
-    return payload, content.cost, content.gold, content.prior, content.features
+    return payload, content.cost, content.gold, content.gold_value, content.prior, content.features
 
 
 async def _insert(connection: AsyncConnection, job_id: UUID, fresh: StagedTotals, ends: Sequence[int]) -> None:
@@ -266,7 +291,7 @@ async def _insert_judged(connection: AsyncConnection, job: Job, fresh: StagedTot
         # One chunk is judged while Postgres inserts the previous one.
         work = partial(_judged, job, job.last_item + 1 + tally.items, rows)
         finished, decisions = await in_thread(work, during=insert_rows(connection, judged))
-        tally.count(decisions)
+        tally.count(decisions, job.policy.answer)
         judged = finished
     await insert_rows(connection, judged)
     return tally
@@ -277,7 +302,7 @@ def _judged(job: Job, first: int, rows: bytes) -> tuple[bytes, list[ItemDecision
     engine, staged = job.engine, staged_items(rows)
     item_ids = np.arange(first, first + len(staged))
     known = [
-        ItemFacts(item_id, row.cost, row.prior, gold=row.gold)
+        ItemFacts(item_id, row.cost, row.prior, gold=row.gold, gold_value=row.gold_value)
         for item_id, row in zip(item_ids.tolist(), staged, strict=True)
     ]
     decisions = judge_new(engine, known) if known else []

@@ -45,7 +45,7 @@ async def change_item(
             await begin_workers(connection, job_id, [job.policy.prior_source])
         if _DECISIVE & changes.keys():
             job = _counted(_counted(job, before, -1), item, 1)
-            (decision,) = judge_new(job.engine, [ItemFacts(item.item_id, item.cost, item.prior, gold=item.gold)])
+            (decision,) = judge_new(job.engine, [ItemFacts.of(item)])
             item = replace(item, decision=decision)
             await save_decisions(connection, job_id, [item])
             job = _counted_decision(_counted_decision(job, before, -1), item, 1)
@@ -90,6 +90,8 @@ def _with_changes(job: Job, item: Item, changes: Mapping[str, Any]) -> tuple[Ite
     draft = ItemDraft(item.key, **dict.fromkeys(("payload", "cost", "gold", "prior", "features")) | dict(changes))
     content = content_of(job, labels, draft, "#")
     written = {name: getattr(content, name) for name in changes}
+    if "gold" in changes:
+        written["gold_value"] = content.gold_value
     shown = {name: value for name, value in written.items() if name != "features"}
     return replace(item, **shown), written
 

@@ -9,8 +9,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from app.domain.answer import Answer
 from app.domain.item import Item, ItemState
 from app.domain.job import Job
-from app.errors import FieldError, ItemUnknown, LabelUnknown, shortened
-from app.policy.core.belief import Array
+from app.errors import AnswerKindWrong, FieldError, ItemUnknown, LabelUnknown, shortened
 from app.store.answers import answers_on_items
 from app.store.items import load_items, page_of_items
 from app.store.jobs import load_job
@@ -30,7 +29,7 @@ class ItemWithAnswers:
 
     job: Job
     item: Item
-    posterior: Array  # (classes,)
+    chances: Sequence[float]  # of each label; empty where answers are numbers
     answers: Sequence[Answer]
 
 
@@ -48,6 +47,11 @@ async def read_items(
 
 def label_number(job: Job, label: str, pointer: str) -> int:
     """Return the position of a label among those of the job; raises with the labels of the job if it is none."""
+    if not job.policy.answer.is_one_label:
+        message = "Must be left out: a result of this job is not one label"
+        raise AnswerKindWrong(
+            f"An answer of this job is {job.policy.answer.takes_words}.", errors=(FieldError(pointer, message),)
+        )
     if label in job.policy.labels:
         return job.policy.labels.index(label)
     choices = ", ".join(repr(known) for known in job.policy.labels[:20])
@@ -65,4 +69,4 @@ async def read_item(database: AsyncEngine, job_id: UUID, key: str) -> ItemWithAn
         answers = await answers_on_items(connection, job_id, [found[0].item_id])
     engine = job.engine
     lookahead = engine.lookahead(state_of([found[0].decision]), context_of(engine, [ItemFacts.of(found[0])]))
-    return ItemWithAnswers(job, found[0], lookahead.now.posterior[0], answers)
+    return ItemWithAnswers(job, found[0], job.policy.answer.chances(lookahead.now)[0].tolist(), answers)

@@ -265,7 +265,7 @@ def _ballots(
     return Ballots.of(
         [item_of[vote.item_id] for vote in votes],
         [next(unnamed_workers) if vote.worker is None else worker_of[vote.worker] for vote in votes],
-        [vote.label for vote in votes],
+        [int(vote.said) for vote in votes],
         items=len(rows),
         workers=len(names) + unnamed,
         classes=len(job.policy.labels),

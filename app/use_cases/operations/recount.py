@@ -14,7 +14,6 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from app.domain.item import ItemRow
 from app.domain.job import Job
 from app.domain.worker import UNKNOWN_WORKER, Worker
-from app.policy.aggregation import Ballots
 from app.policy.core.belief import Array, ItemContext, Mask
 from app.policy.engine import Engine
 from app.policy.worker_models.inference.answer_replay import replayed
@@ -146,13 +145,12 @@ def _rebuild(
     worker_of = {name: number for number, name in enumerate(names)}
     item_of = {row.item_id: number for number, row in enumerate(rows)}
     skill = skill_rows(engine, [workers.get(name or "", UNKNOWN_WORKER).skill for name in names], len(names))
-    ballots = Ballots.of(
+    ballots = engine.policy.ballots(
         [item_of[vote.item_id] for vote in votes],
         [worker_of[vote.worker] for vote in votes],
-        [vote.label for vote in votes],
+        [vote.said for vote in votes],
         items=len(rows),
         workers=len(names),
-        classes=len(engine.policy.labels),
     )
     state = replayed(engine.model, ballots, context_of(engine, [ItemFacts.of(row) for row in rows]), skill)
     counts = _whose_votes_count(engine, skill)
@@ -166,6 +164,6 @@ def _rebuild(
 def _whose_votes_count(engine: Engine, skill: Array) -> Mask:
     """Whether a vote of each worker counts on a new item, shape (workers,): a model may ignore some workers."""
     model, context = engine.model, ItemContext.plain(len(skill))
-    fresh = model.start(context, len(engine.policy.labels))
+    fresh = model.start(context, engine.policy.classes)
     answered = model.after_answer(fresh, context, skill, np.zeros(len(skill), dtype=np.intp))
     return np.asarray(answered.votes.any(axis=1))

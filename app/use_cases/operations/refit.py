@@ -275,7 +275,7 @@ def _judged(
 
 
 def _outcome(draft: RefitDraft, before: Job, after: Job) -> Outcome:
-    stages = after.policy.worker_model.stages(len(after.policy.labels)).names
+    stages = after.policy.worker_model.stages(after.policy.classes).names
     return {
         "answers": draft.until,
         "items": len(draft.item_ids),

@@ -8,7 +8,6 @@ import numpy as np
 from app.domain.answer import CountedVote
 from app.domain.job import Job
 from app.domain.prior_source import PriorSource
-from app.policy.aggregation import Ballots
 from app.policy.core.belief import Array, IntArray, ItemContext, Mask, State
 from app.policy.quality.fitting import Fit
 from app.policy.worker_models.inference.answer_replay import replayed
@@ -82,7 +81,7 @@ class RefitDraft:
         for batch in _independent_batches([vote for vote in votes if vote.item_id <= len(self.votes)]):
             rows = np.array([vote.item_id - 1 for vote in batch])
             skill = np.array([self.skills.get(vote.worker or "", self.newcomer) for vote in batch])
-            label = np.array([vote.label for vote in batch])
+            label = np.array([vote.said for vote in batch])
             state, learned = self.engine.learn(self._state(rows), self.context.rows(rows), skill, label)
             self._put(rows, state)
             self.skills |= {
@@ -95,13 +94,12 @@ class RefitDraft:
         if not votes:
             return self._state(rows)
         names: list[str | None] = [None, *skills]
-        ballots = Ballots.of(
+        ballots = self.history.job.policy.ballots(
             np.searchsorted(rows, [vote.item_id - 1 for vote in votes]),
             [names.index(vote.worker) if vote.worker in skills else 0 for vote in votes],
-            [vote.label for vote in votes],
+            [vote.said for vote in votes],
             items=len(rows),
             workers=len(names),
-            classes=self.votes.shape[1],
         )
         known = np.array([self.newcomer, *skills.values()])
         return replayed(self.engine.model, ballots, self.context.rows(rows), known, self._state(rows))

@@ -107,7 +107,7 @@ def recorded_answers(history: History) -> RecordedAnswers:
     truth = job.policy.aggregation.fit(ballots_of(history)).labels() if len(votes.item) else np.empty(0, dtype=np.intp)
     (items, item), (workers, worker) = (np.unique(each, return_inverse=True) for each in (votes.item, votes.worker))
     item_names, worker_names = (tuple(map(str, each.tolist())) for each in (items, workers))
-    return RecordedAnswers(item_names, worker_names, job.policy.labels, item, worker, votes.label, truth[items])
+    return RecordedAnswers(item_names, worker_names, job.policy.labels, item, worker, votes.said, truth[items])
 
 
 def replay_policy(crowd: RecordedAnswers, own: JobPolicy, request: ReplayRequest, policy: str) -> list[dict[str, Any]]:

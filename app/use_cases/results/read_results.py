@@ -5,7 +5,7 @@ from collections import defaultdict
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import TypeAlias
+from typing import Any, TypeAlias
 from uuid import UUID
 
 import numpy as np
@@ -14,7 +14,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.domain.item import SETTLED, ItemState
 from app.domain.job import Job
-from app.policy.aggregation import AnyAggregation, ByModel, Majority
+from app.policy.aggregation import AnyAggregation, ByModel, Consensus, Majority
 from app.policy.core.belief import NOBODY, Array, Belief, Index, State
 from app.store.jobs import load_job
 from app.store.result_rows import ResultRow, page_of_result_rows
@@ -32,7 +32,7 @@ class Results:
     """Results as columns, which is fast for millions; entry i of every column is item i."""
 
     items: Sequence[str]
-    labels: Sequence[str | None]
+    contents: Sequence[Any]  # a label, a list of labels, or value, low and high, as the answers are; None: no result
     confidences: Sequence[float]
     states: Sequence[str]
     votes: VoteRows  # (items, classes)
@@ -51,7 +51,7 @@ class FittedResults:
     """The labels of all items of the job by an aggregation."""
 
     labels: Index  # (items,)
-    chances: Array  # (items, classes)
+    chances: Array  # (items, classes); (items,) of the sets where an item is several questions
 
 
 @dataclass(frozen=True)
@@ -109,19 +109,39 @@ class ResultSet:
         elif self.believed:
             labels, chances = by_belief(self.job, outcomes)
         else:
-            labels, chances = by_votes(votes, len(self.job.policy.labels))
+            labels, chances = self._by_votes(votes)
         final = decided if self.keep_decisions else _settled(decided, codes)
         rows = list(zip(final, labels, chances, confidences, strict=True))
         labels = [label if kept is None else kept for kept, label, _, _ in rows]
         chances = [chance if kept is None else confidence for kept, _, chance, confidence in rows]
-        names = (*self.job.policy.labels, None)  # NOBODY is the last
         shown = [round(chance, _DECIMALS) for chance in chances]
-        return Results(keys, [names[label] for label in labels], shown, states, votes, codes, messages)
+        named = [tuple(self.job.policy.answer.votes(row)) for row in votes]
+        return Results(keys, self._contents(labels), shown, states, named, codes, messages)
+
+    def _contents(self, labels: Sequence[int]) -> list[Any]:
+        policy = self.job.policy
+        if policy.answer.is_one_label:
+            names = (*policy.labels, None)  # NOBODY is the last
+            return [names[label] for label in labels]
+        sets = {label: policy.answer.content(label, policy.labels) for label in set(labels) - {NOBODY}}
+        return [sets.get(label) for label in labels]
+
+    def _by_votes(self, votes: VoteRows) -> tuple[list[int], list[float]]:
+        questions = self.job.policy.questions
+        if questions is None:
+            return by_votes(votes, len(self.job.policy.labels))
+        each = np.asarray(votes, dtype=np.float64).reshape(-1, 2)
+        belief, answered = Belief.of(each), each.reshape(len(votes), -1).any(axis=1)
+        ticked = questions.by_item((each[:, 1] > each[:, 0]).astype(np.int64))  # by more than half of the answers
+        chances = questions.by_item(belief.certainty).prod(axis=1)
+        return np.where(answered, questions.sets(ticked), NOBODY).tolist(), chances.tolist()
 
     def _by_fit(self, numbers: Sequence[int], votes: VoteRows) -> tuple[list[int], list[float]]:
         assert self.fitted is not None  # noqa: S101  the caller has checked
         rows = np.asarray(numbers, dtype=np.intp) - 1
         labels, chances = self.fitted.labels[rows], self.fitted.chances[rows]
+        if chances.ndim == 1:
+            return labels.tolist(), chances.tolist()
         return labels.tolist(), _confidences(labels, chances, np.asarray(votes).reshape(chances.shape)).tolist()
 
 
@@ -146,15 +166,23 @@ async def open_results(
         believed = isinstance(chosen, ByModel)
         return ResultSet(database, job, state, None, believed=believed, keep_decisions=aggregation is None or believed)
     consensus = await fits.consensus(database, job, chosen)
-    labels = await asyncio.to_thread(consensus.labels)
-    return ResultSet(
-        database, job, state, FittedResults(labels, consensus.posterior), believed=False, keep_decisions=False
-    )
+    fitted = await asyncio.to_thread(_fitted, job, consensus)
+    return ResultSet(database, job, state, fitted, believed=False, keep_decisions=False)
+
+
+def _fitted(job: Job, consensus: Consensus) -> FittedResults:
+    questions, labels = job.policy.questions, consensus.labels()
+    if questions is None:
+        return FittedResults(labels, consensus.posterior)
+    informed = questions.by_item(consensus.informed).all(axis=1)
+    yes = questions.by_item((consensus.posterior[:, 1] > consensus.posterior[:, 0]).astype(np.int64))
+    chances = questions.by_item(consensus.posterior.max(axis=1)).prod(axis=1)
+    return FittedResults(np.where(informed, questions.sets(yes), NOBODY), chances)
 
 
 def by_belief(job: Job, outcomes: Sequence[ResultRow]) -> tuple[list[int], list[float]]:
     """Return each item's label, or NOBODY, and its probability by the worker model; without votes there is no label."""
-    labels, chances = [NOBODY] * len(outcomes), [1 / len(job.policy.labels)] * len(outcomes)
+    labels, chances = [NOBODY] * len(outcomes), [job.policy.chance_of_guess] * len(outcomes)
     rows: defaultdict[int, list[int]] = defaultdict(list)
     outcomes = [ResultRow(*columns) for columns in outcomes]  # the driver's records have no attributes
     for row, outcome in enumerate(outcomes):

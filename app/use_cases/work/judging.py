@@ -4,11 +4,12 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
 from app.domain.item import STATE_AFTER, Item, ItemDecision, ItemRow, ItemState
+from app.policy.answers import Said
 from app.policy.core.ballots import UNKNOWN
 from app.policy.core.belief import Array, IntArray, ItemContext, State
 from app.policy.core.decision import Verdict
@@ -25,11 +26,18 @@ class ItemFacts:
     prior: Sequence[float] | None  # None also where its source has answered since
     open_assignments: int = 0
     gold: int | None = None  # only the requester's gold; gold that the crowd made is judged by its votes
+    gold_value: float | None = None  # where answers are numbers
+
+    @property
+    def kind(self) -> tuple[object, ...]:
+        """Items of one kind with equal states get equal decisions, but for random draws."""
+        return self.cost, self.gold, self.gold_value, *(self.prior or ())
 
     @classmethod
     def of(cls, item: Item | ItemRow) -> "ItemFacts":
         opinion = item.prior and item.opinion  # most items have no prior
-        return cls(item.item_id, item.cost, opinion, item.open_assignments, None if item.promoted else item.gold)
+        gold = None if item.promoted else item.gold
+        return cls(item.item_id, item.cost, opinion, item.open_assignments, gold, item.gold_value)
 
 
 Judged = tuple[ItemDecision, Verdict]
@@ -38,10 +46,10 @@ Row = TypeVar("Row", bound=ItemRow | Item)
 
 def context_of(engine: Engine, items: Sequence[ItemFacts]) -> ItemContext:
     """Convert these facts for the engine; row i is item i."""
-    classes = len(engine.policy.labels)
+    labels = len(engine.policy.labels)
     prior, gold = None, None
     if any(item.prior is not None for item in items):
-        said = np.array([[np.nan] * classes if item.prior is None else item.prior for item in items])
+        said = np.array([[np.nan] * labels if item.prior is None else item.prior for item in items])
         prior = engine.believed(said)
     if any(item.gold is not None for item in items):
         gold = np.array([UNKNOWN if item.gold is None else item.gold for item in items], dtype=np.int64)
@@ -73,19 +81,19 @@ def with_state(rows: Sequence[ItemRow], state: State) -> list[ItemRow]:
     ]
 
 
-def learn(engine: Engine, items: Sequence[Item], skills: Array, labels: Sequence[int]) -> tuple[State, Array]:
-    """Return the state of each item and the skill of each worker after worker i answers item i with labels[i]."""
+def learn(engine: Engine, items: Sequence[Item], skills: Array, said: Sequence[Said]) -> tuple[State, Array]:
+    """Return the state of each item and the skill of each worker after worker i says said[i] about item i."""
     context = context_of(engine, [ItemFacts.of(item) for item in items])
-    return engine.learn(state_of([item.decision for item in items]), context, skills, np.array(labels))
+    return engine.learn(state_of([item.decision for item in items]), context, skills, np.array(said))
 
 
-def without_prior(engine: Engine, item: Item, labels: Sequence[int], skills: Sequence[Array]) -> Item:
-    """Return the item as its answers alone make it: label after label, by workers with these skills."""
+def without_prior(engine: Engine, item: Item, said: Sequence[Said], skills: Sequence[Array]) -> Item:
+    """Return the item as its answers alone make it: one after the other, by workers with these skills."""
     item = replace(item, prior_answered=True)
     context = context_of(engine, [ItemFacts.of(item)])
     state = engine.initial(context)
-    for label, skill in zip(labels, skills, strict=True):
-        state = engine.model.after_answer(state, context, skill[None], np.array([label]))
+    for one, skill in zip(said, skills, strict=True):
+        state = engine.model.after_answer(state, context, skill[None], np.array([one]))
     decision = replace(
         item.decision, votes=state.votes[0].astype(int).tolist(), model_state=state.model_state[0].tolist()
     )
@@ -100,7 +108,10 @@ def judge(engine: Engine, state: State, items: Sequence[ItemFacts]) -> list[Judg
     if state.model_state.shape[1] or not engine.by_votes_alone:
         return _judge_now(engine, state, items)
     votes = state.votes.astype(int).tolist()
-    kinds = [(*row, item.cost, item.gold, *(item.prior or ())) for row, item in zip(votes, items, strict=True)]
+    kinds = [
+        (*row, item.cost, item.gold, item.gold_value, *(item.prior or ()))
+        for row, item in zip(votes, items, strict=True)
+    ]
     found = engine.remembered.find(kinds)
     new = {kind: row for row, kind in enumerate(kinds) if kind not in found}
     if new:
@@ -112,6 +123,13 @@ def judge(engine: Engine, state: State, items: Sequence[ItemFacts]) -> list[Judg
         engine.remembered.add(fresh)
         found |= fresh
     return [found[kind] for kind in kinds]
+
+
+def estimates(engine: Engine, decisions: Sequence[ItemDecision]) -> list[tuple[float, float, float]]:
+    """Return value, low and high of items whose answers are numbers, by the answers that they have."""
+    belief: Any = engine.model.read(state_of(decisions), ItemContext.plain(len(decisions)))
+    low, high = belief.interval
+    return list(zip(belief.value.tolist(), low.tolist(), high.tolist(), strict=True))
 
 
 def judge_rows(engine: Engine, rows: Sequence[ItemRow | Item]) -> list[ItemDecision]:
@@ -159,13 +177,13 @@ def judge_new(engine: Engine, items: Sequence[ItemFacts]) -> list[ItemDecision]:
     return [decisions[kind] for kind in kinds.ravel().tolist()]
 
 
-def judge_as_first_vote(engine: Engine, item: Item, skill: Array, label: int) -> tuple[Verdict, float]:
+def judge_as_first_vote(engine: Engine, item: Item, skill: Array, said: Said) -> tuple[ItemDecision, Verdict]:
     """Judge as if this were the first vote on a new item: the response to an answer on gold."""
     facts = ItemFacts(item.item_id, item.cost, item.opinion)
     context = context_of(engine, [facts])
-    state = engine.model.after_answer(engine.initial(context), context, skill[None, :], np.array([label]))
+    state = engine.model.after_answer(engine.initial(context), context, skill[None, :], np.array([said]))
     ((decision, verdict),) = judge(engine, state, [facts])
-    return verdict, decision.confidence
+    return decision, verdict
 
 
 def keep_closed(known: ItemDecision, judged: ItemDecision, *, corrects: bool) -> ItemDecision:
@@ -199,7 +217,7 @@ def _judge_now(engine: Engine, state: State, items: Sequence[ItemFacts]) -> list
     for row, item in enumerate(items):
         number = item.item_id if by_chance and any(votes[row]) else 0
         ending = bool(judgement.closed[row]), int(judgement.winner[row])
-        kind = (*votes[row], *model_state[row], item.cost, item.gold, *(item.prior or ()), number, *ending)
+        kind = (*votes[row], *model_state[row], *item.kind, number, *ending)
         if kind not in verdicts:  # only one row, because a reason may read every row that it gets
             verdicts[kind] = engine.verdict(judgement if len(items) == 1 else judgement.row(row), 0)
         found.append((_decision(votes[row], model_state[row], judgement, row, verdicts[kind]), verdicts[kind]))

@@ -13,16 +13,17 @@ from app.domain.assignment import Assignment, AssignmentState
 from app.domain.item import Item, ItemState, LabelCounts
 from app.domain.job import Job
 from app.domain.worker import UNKNOWN_WORKER, Worker
-from app.errors import AssignmentUnknown, FieldError, InvalidInput, ItemUnknown, LabelUnknown
+from app.errors import AssignmentUnknown, FieldError, InvalidInput, ItemUnknown
+from app.policy.answers import Said
 from app.policy.core.belief import Array
 from app.store.answers import answers_by_assignment, answers_by_pair, answers_on_items, insert_answers
 from app.store.assignments import assignments_by_number, assignments_by_pair, mark_answered
 from app.store.items import demote_items, load_items, mark_priors_answered, promote_items, save_decisions
 from app.store.workers import Score, Tally, load_workers, save_tallies, score_votes
 from app.use_cases.audits.audit_ledger import AuditLedger, open_audits
+from app.use_cases.work.answer_content import said_in
 
 _MOST_DIGITS = 18  # that fit into a bigint
-_LABELS_SHOWN = 20  # in an error
 
 VoteKey = tuple[int, str] | int  # item and worker; the assignment where the worker is unnamed
 
@@ -31,7 +32,9 @@ VoteKey = tuple[int, str] | int  # item and worker; the assignment where the wor
 class SubmittedAnswer:
     """An answer as it was sent: for an assignment, or for an item and a worker."""
 
-    label: str
+    label: str | None = None  # of these three the one that the job takes
+    labels: Sequence[str] | None = None
+    value: float | None = None
     assignment: str | None = None
     item: str | None = None
     worker: str | None = None
@@ -54,7 +57,7 @@ class Vote:
     item: Item
     worker: str | None
     assignment: Assignment | None
-    label: int
+    said: Said
     price: Decimal
 
     @property
@@ -149,14 +152,9 @@ class Ledger:
     def find_vote(self, submission: SubmittedAnswer) -> Vote:
         """Find the item, worker and assignment of a submission; raises the error for its sender."""
         item, worker, assignment = self._find_rows(submission)
-        labels = self.job.policy.labels
-        if submission.label not in labels:
-            choices = ", ".join(repr(label) for label in labels[:_LABELS_SHOWN])
-            raise LabelUnknown(
-                f"{submission.label!r} is not a label of this job.",
-                errors=(FieldError(f"{submission.pointer}/label", f"Must be one of {choices}"),),
-            )
-        return Vote(item, worker, assignment, labels.index(submission.label), self.known(worker).price)
+        sent = {name: getattr(submission, name) for name in ("label", "labels", "value")}
+        said = said_in(self.job, sent, submission.pointer)
+        return Vote(item, worker, assignment, said, self.known(worker).price)
 
     def _find_rows(self, submission: SubmittedAnswer) -> tuple[Item, str | None, Assignment | None]:
         if submission.assignment is not None:
@@ -286,7 +284,8 @@ async def write_back(connection: AsyncConnection, ledger: Ledger) -> list[Score]
     by_gold = await save_tallies(connection, job_id, _tallies(ledger))
     resolved = [item.item_id for item in changed if _is_resolved_by_votes(item)]
     await demote_items(connection, job_id, ledger.demoted, newest=ledger.given)
-    scores = await score_votes(connection, job_id, resolved, newest=ledger.given)
+    compared = resolved if ledger.job.policy.answer.is_one_label else []
+    scores = await score_votes(connection, job_id, compared, newest=ledger.given)
     await promote_items(connection, job_id, ledger.promoted)
     return list({score.worker: score for score in (*by_gold, *scores)}.values())  # the later score is complete
 

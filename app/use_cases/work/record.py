@@ -2,9 +2,10 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from typing import Any
 
 import numpy as np
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -17,6 +18,7 @@ from app.errors import AnswerConflict, BudgetExhausted, ItemClosed, SufficeError
 from app.policy.core.belief import State
 from app.policy.core.decision import Decision, Reason, Verdict
 from app.use_cases.audits.audit_ledger import write_checks
+from app.use_cases.work.answer_content import estimate_of, result_of
 from app.use_cases.work.judging import ItemFacts, judge, judge_as_first_vote, keep_closed, learn, without_prior
 from app.use_cases.work.ledger import Ledger, SubmittedAnswer, Vote, open_ledger, write_back
 from app.use_cases.workers.blocking import block_guessers
@@ -36,7 +38,7 @@ class RecordedAnswer:
     late: bool
     counted: bool
     verdict: Decision
-    label: str | None
+    result: Mapping[str, Any]  # the fields of the item's result, null unless it has one
     confidence: float
     reason: Reason
 
@@ -133,11 +135,11 @@ def _settle_item(ledger: Ledger, vote: Vote) -> RecordedAnswer:
         _refuse_unpaid(ledger, vote)
     _pay(ledger, vote)
     ledger.truths += 1
-    settled = vote.item.decision.settled(vote.label)
+    settled = vote.item.decision.settled(int(vote.said))
     open_assignments = vote.item.open_assignments - vote.under_live_assignment
     item = replace(vote.item, decision=settled, open_assignments=open_assignments)
-    verdict = Verdict(Decision.STOP, settled.reason, vote.label)
-    answer = _answer(ledger, vote, item, ledger.given, verdict, settled.confidence)
+    verdict = Verdict(Decision.STOP, settled.reason, settled.label)
+    answer = _answer(ledger, vote, item, ledger.given, verdict, settled)
     _enter(ledger, vote, item, answer)
     return _recorded(ledger.job, item, answer, duplicate=False)
 
@@ -154,14 +156,15 @@ def _check_audit_item(ledger: Ledger, vote: Vote) -> RecordedAnswer:
         _refuse_unpaid(ledger, vote)
     if not ledger.known(vote.worker).trusted:
         message = "This worker is no longer trusted. The answer is paid, and the audit does not use it."
-    elif ledger.audits.check(vote.assignment, vote.label, vote.worker):
+    elif ledger.audits.check(vote.assignment, int(vote.said), vote.worker):
         message = "The answer is the truth about this item in an audit. It does not count as a vote."
     else:
         message = "The answer is paid, but the audit no longer needs it. It does not count as a vote."
     _pay(ledger, vote)
     ledger.truths += 1
     reason = Reason("audit", message)
-    answer = _answer(ledger, vote, vote.item, ledger.given, Verdict(Decision.STOP, reason, vote.label), 1.0)
+    shown = replace(vote.item.decision, label=int(vote.said), confidence=1.0)
+    answer = _answer(ledger, vote, vote.item, ledger.given, Verdict(Decision.STOP, reason, shown.label), shown)
     item = replace(vote.item, open_assignments=vote.item.open_assignments - vote.under_live_assignment)
     ledger.add(answer)
     ledger.items[item.item_id] = item
@@ -173,13 +176,12 @@ def _check_audit_item(ledger: Ledger, vote: Vote) -> RecordedAnswer:
 
 def _repeat(job: Job, vote: Vote, given: Answer) -> RecordedAnswer:
     """Return the same result for the same answer; refuse a different one."""
-    if given.label == vote.label:
+    if given.said == vote.said:
         return _recorded(job, vote.item, given, duplicate=True)
-    labels = job.policy.labels
+    before, now = (job.policy.answer.content(said, job.policy.labels) for said in (given.said, vote.said))
     who = f"Worker {vote.worker!r}" if vote.worker is not None else "This assignment"
     raise AnswerConflict(
-        f"{who} has already answered {vote.item.key!r} with {labels[given.label]!r}, not {labels[vote.label]!r}. "
-        "The first answer stays."
+        f"{who} has already answered {vote.item.key!r} with {before!r}, not {now!r}. The first answer stays."
     )
 
 
@@ -232,7 +234,7 @@ def _instead_of_prior(ledger: Ledger, vote: Vote) -> Vote:
     given.sort(key=lambda answer: answer.answer_id)
     skills = [ledger.skill_of(answer.worker) for answer in given]
     ledger.priors_answered.add(item.item_id)
-    return replace(vote, item=without_prior(ledger.job.engine, item, [answer.label for answer in given], skills))
+    return replace(vote, item=without_prior(ledger.job.engine, item, [answer.said for answer in given], skills))
 
 
 @dataclass
@@ -275,8 +277,8 @@ class _Run:
         outcomes: dict[int, Outcome] = {}
         for number, (position, vote) in enumerate(self.votes.items()):
             decision, verdict = judged[number]
-            item, verdict, confidence = _decided(ledger, vote, items[number], decision, verdict)
-            answer = _answer(ledger, vote, item, first + number, verdict, confidence)
+            item, verdict, shown = _decided(ledger, vote, items[number], decision, verdict)
+            answer = _answer(ledger, vote, item, first + number, verdict, shown)
             _enter(ledger, vote, item, answer)
             outcomes[position] = _recorded(ledger.job, item, answer, duplicate=False)
         return outcomes
@@ -287,7 +289,7 @@ def _learn(ledger: Ledger, votes: Sequence[Vote]) -> State:
     states = []
     for some in _without_repeated_workers(votes) if ledger.newcomer.size else [votes]:
         skills = np.array([ledger.skill_of(vote.worker) for vote in some])
-        state, learned = learn(ledger.job.engine, [vote.item for vote in some], skills, [vote.label for vote in some])
+        state, learned = learn(ledger.job.engine, [vote.item for vote in some], skills, [vote.said for vote in some])
         for vote, skill in zip(some, learned, strict=True):
             if not _checks_gold(ledger, vote):
                 ledger.learn_skill(vote.worker, skill)
@@ -320,8 +322,8 @@ def _checks_gold(ledger: Ledger, vote: Vote) -> bool:
 
 def _decided(
     ledger: Ledger, vote: Vote, item: Item, judged: ItemDecision, verdict: Verdict
-) -> tuple[Item, Verdict, float]:
-    """Return the item after the vote, and the verdict and the confidence for the sender.
+) -> tuple[Item, Verdict, ItemDecision]:
+    """Return the item after the vote, and the verdict and the decision for the sender.
 
     An item that closed while the worker held it stays closed. The response to an answer on gold looks like the response
     to the first answer on any other item. If a check refutes gold that the crowd made, the item is no longer gold and
@@ -333,11 +335,11 @@ def _decided(
     if item.gold is None:
         if kept is with_votes:
             verdict = Verdict(DECISION_OF[before.state], before.reason, before.label)
-        return replace(item, decision=kept), verdict, kept.confidence
-    seen = judge_as_first_vote(ledger.job.engine, vote.item, ledger.skill_of(vote.worker), vote.label)
-    if _checks_gold(ledger, vote) and vote.label != item.gold:
-        return replace(item, decision=judged, gold=None, promoted=False, scored=ledger.given), *seen
-    return replace(item, decision=kept), *seen
+        return replace(item, decision=kept), verdict, kept
+    seen, verdict = judge_as_first_vote(ledger.job.engine, vote.item, ledger.skill_of(vote.worker), vote.said)
+    if _checks_gold(ledger, vote) and vote.said != item.gold:
+        return replace(item, decision=judged, gold=None, promoted=False, scored=ledger.given), verdict, seen
+    return replace(item, decision=kept), verdict, seen
 
 
 def _enter(ledger: Ledger, vote: Vote, item: Item, answer: Answer) -> None:
@@ -345,7 +347,7 @@ def _enter(ledger: Ledger, vote: Vote, item: Item, answer: Answer) -> None:
     before, after = vote.item.decision, item.decision
     ledger.progress += after.progress - before.progress
     if before.label is not None or after.label is not None:
-        ledger.labels = ledger.labels.after(before, after)
+        ledger.labels = ledger.labels.after(before, after, ledger.job.policy.answer)
     ledger.add(answer)
     _tally(ledger, vote, item)
     ledger.items[item.item_id] = item
@@ -371,7 +373,7 @@ def _tally(ledger: Ledger, vote: Vote, item: Item) -> None:
         # Not negative, even if the clocks of two replicas differ.
         tally.seconds.append(max((ledger.now - vote.assignment.leased_at).total_seconds(), 0.0))
     if item.gold is not None and not _checks_gold(ledger, vote):
-        agrees = vote.label == item.gold
+        agrees = ledger.job.policy.agrees(vote.said, item.gold if item.gold_value is None else item.gold_value)
         tally.gold_asked += 1
         tally.gold_right += agrees
         if ledger.job.engine.scores_finished_items:
@@ -384,7 +386,7 @@ def _score_workers(ledger: Ledger, item_id: int, label: int) -> None:
         return
     for answer in ledger.votes_on(item_id):
         if not answer.withheld and answer.answer_id > ledger.items[item_id].scored:
-            _score(ledger, answer.worker, agrees=answer.label == label)
+            _score(ledger, answer.worker, agrees=answer.said == label)
 
 
 def _score(ledger: Ledger, worker: str | None, *, agrees: bool) -> None:
@@ -392,13 +394,13 @@ def _score(ledger: Ledger, worker: str | None, *, agrees: bool) -> None:
     ledger.learn_skill(worker, scored[0])
 
 
-def _answer(ledger: Ledger, vote: Vote, after: Item, number: int, verdict: Verdict, confidence: float) -> Answer:
+def _answer(ledger: Ledger, vote: Vote, after: Item, number: int, verdict: Verdict, shown: ItemDecision) -> Answer:
     return Answer(
         answer_id=number,
         item_id=after.item_id,
         worker=vote.worker,
         assignment_id=vote.assignment.assignment_id if vote.assignment else None,
-        label=vote.label,
+        said=vote.said,
         cost=vote.cost,
         late=vote.late,
         counted=sum(after.decision.votes) > sum(vote.item.decision.votes),
@@ -406,7 +408,8 @@ def _answer(ledger: Ledger, vote: Vote, after: Item, number: int, verdict: Verdi
             "decision": verdict.decision,
             "reason": {"code": verdict.reason.code, "message": verdict.reason.message},
             "label": verdict.label,
-            "confidence": confidence,
+            "confidence": shown.confidence,
+            **estimate_of(ledger.job, verdict.label, shown),
         },
         answered_at=ledger.now,
     )
@@ -414,7 +417,6 @@ def _answer(ledger: Ledger, vote: Vote, after: Item, number: int, verdict: Verdi
 
 def _recorded(job: Job, item: Item, answer: Answer, *, duplicate: bool) -> RecordedAnswer:
     verdict = answer.verdict
-    label = verdict["label"]
     return RecordedAnswer(
         item=item.key,
         worker=answer.worker,
@@ -422,7 +424,7 @@ def _recorded(job: Job, item: Item, answer: Answer, *, duplicate: bool) -> Recor
         late=answer.late,
         counted=answer.counted,
         verdict=Decision(verdict["decision"]),
-        label=None if label is None else job.policy.labels[label],
+        result=result_of(job, verdict["label"], verdict),
         confidence=verdict["confidence"],
         reason=Reason(**verdict["reason"]),
     )

@@ -122,7 +122,8 @@ async def write_changes(
     await demote_items(connection, job.job_id, demoted, newest=job.answers)
     resolved = _newly_resolved(changes)
     await _score_workers(connection, job, resolved)
-    scores = await score_votes(connection, job.job_id, resolved.keys(), newest=job.answers)
+    compared = resolved if job.policy.answer.is_one_label else {}
+    scores = await score_votes(connection, job.job_id, compared.keys(), newest=job.answers)
     job = _with_counters(job, changes)
     return job if now is None else await block_guessers(connection, job, scores, now)
 
@@ -130,7 +131,7 @@ async def write_changes(
 def _with_counters(job: Job, changes: Sequence[DecisionChange]) -> Job:
     labels = LabelCounts(job.labeled, job.label_changes, job.confidence_sum, job.dissent_sum)
     for change in changes:
-        labels = labels.after(change.before, change.after)
+        labels = labels.after(change.before, change.after, job.policy.answer)
     return replace(
         job,
         resolved=job.resolved + _increase(ItemState.RESOLVED, changes),

@@ -53,7 +53,7 @@ async def block_guessers(connection: AsyncConnection, job: Job, scores: Sequence
     suspects = [] if spammers is None else [score for score in scores if _may_be_tested(score, spammers.min_answers)]
     if spammers is None or not suspects:
         return job
-    classes = len(job.policy.labels)
+    classes = job.policy.classes
     agreed_answers, scored_answers = (
         np.array(column, dtype=np.float64) for column in columns_of(suspects, "agreed_answers", "scored_answers")
     )

@@ -153,7 +153,7 @@ def _wrong_accuracy(job: Job, entry: WorkerEntry) -> FieldError | None:
         alone = entry.accuracy_weight is not None
         return FieldError(f"{entry.pointer}/accuracy_weight", "Must come with `accuracy`") if alone else None
     model = job.policy.worker_model
-    if model.stated_skill(entry.accuracy, 1.0, len(job.policy.labels)) is not None:
+    if model.stated_skill(entry.accuracy, 1.0, job.policy.classes) is not None:
         return None
     return FieldError(
         f"{entry.pointer}/accuracy",

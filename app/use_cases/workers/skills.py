@@ -74,19 +74,19 @@ def credited_rows(engine: Engine, carried: Sequence[Sequence[float] | None], sta
 
     That is what a requester states, (workers, 2), or the skill from another job, or the skill of a new worker.
     """
-    return credit(engine.model, skill_rows(engine, carried, workers), stated, len(engine.policy.labels))
+    return credit(engine.model, skill_rows(engine, carried, workers), stated, engine.policy.classes)
 
 
 def stated_skill(job: Job, worker: Worker) -> Array | None:
     """Return the skill that a requester states; None if nothing is stated, or the job's model keeps no accuracy."""
     if worker.stated_accuracy is None or worker.stated_weight is None:
         return None
-    return job.engine.model.stated_skill(worker.stated_accuracy, worker.stated_weight, len(job.policy.labels))
+    return job.engine.model.stated_skill(worker.stated_accuracy, worker.stated_weight, job.policy.classes)
 
 
 def with_statement(job: Job, worker: Worker, accuracy: float, weight: float) -> Array | None:
     """Return the skill of a worker about whom this is stated now: what the answers have shown stays; None: no skill."""
-    now = job.engine.model.stated_skill(accuracy, weight, len(job.policy.labels))
+    now = job.engine.model.stated_skill(accuracy, weight, job.policy.classes)
     if now is None or worker.skill is None:
         return now
     stated = np.array([[worker.stated_accuracy, worker.stated_weight]], dtype=np.float64)
@@ -96,7 +96,7 @@ def with_statement(job: Job, worker: Worker, accuracy: float, weight: float) -> 
 
 def _converted(engine: Engine, skill: Sequence[float]) -> Array:
     """Convert a skill that was copied from a job in another stage to the present stage."""
-    classes = len(engine.policy.labels)
+    classes = engine.policy.classes
     stages = engine.policy.worker_model.stages(classes)
     widths = [len(model.newcomer(classes)) for model in stages.models]
     return np.asarray(stages.convert(np.array([skill]), widths.index(len(skill)), engine.stage)[0])

@@ -63,7 +63,7 @@ def assert_problem(response: httpx.Response, status: int, code: str) -> dict:
         ({"lease_seconds": 0}, "#/lease_seconds", "at least 1"),
         ({"seed": -1}, "#/seed", "at least 0"),
         ({"name": "\ud800"}, "#/name", "string"),
-        ({"surprise": 1}, "#/surprise", "Unknown field; the known fields are labels, requirement"),
+        ({"surprise": 1}, "#/surprise", "Unknown field; the known fields are answer, labels, requirement"),
     ],
 )
 async def test_a_bad_job_names_the_field(client, change, pointer, words):

@@ -1,0 +1,150 @@
+"""Jobs whose answers are several labels, labels in order, or numbers: from creation to results, over HTTP."""
+
+import csv
+import io
+
+import pytest
+
+from tests.api.crowds import refit
+from tests.jobs import JobClient
+
+TAGS = {"answer": {"kind": "choices"}, "labels": ["cat", "dog", "cow"], "budget": "200"}
+
+
+async def create(client, body: dict, items: list[dict]) -> JobClient:
+    made = await client.post("/v1/jobs", json=body)
+    assert made.status_code == 201, made.text
+    job = JobClient(client, made.json())
+    added = await client.post(f"{job.path}/items", json=items)
+    assert added.status_code == 201, added.text
+    return job
+
+
+async def say(job: JobClient, item: str, worker: str, **said: object) -> dict:
+    sent = await job.http.post(f"{job.path}/answers", json={"item": item, "worker": worker} | said)
+    assert sent.status_code == 200, sent.text
+    return sent.json()
+
+
+async def refused(job: JobClient, item: str = "i1", worker: str = "w9", **said: object) -> dict:
+    sent = await job.http.post(f"{job.path}/answers", json={"item": item, "worker": worker} | said)
+    assert sent.status_code in {409, 422}, sent.text
+    return sent.json()
+
+
+async def table(job: JobClient, path: str = "results") -> list[dict]:
+    got = await job.http.get(f"{job.path}/{path}", headers={"Accept": "text/csv"})
+    return list(csv.DictReader(io.StringIO(got.text)))
+
+
+async def test_a_job_of_choices_from_creation_to_results(client):
+    job = await create(client, TAGS, [{"key": f"i{n}"} for n in range(1, 21)])
+    truth = {f"i{n}": ["cat", "cow"] if n % 2 else [] for n in range(1, 21)}
+    for worker in (f"w{n}" for n in range(1, 9)):
+        while (found := await job.next(worker))["status"] == "continue":
+            (one,) = found["assignments"]
+            told = (
+                await client.post(
+                    f"{job.path}/answers", json={"assignment": one["id"], "labels": truth[one["item"]]}
+                )
+            ).json()
+            assert told["accepted"]
+            assert told["labels"] == (truth[one["item"]] if told["verdict"] == "stop" else None)
+    assert (await refit(job))["state"] == "done"
+    assert {row["item"]: row["labels"] for row in await job.results()} == truth
+    assert {row["state"] for row in await job.results()} == {"resolved"}
+    row = (await table(job))[0]
+    assert (row["item"], row["labels"], row["votes.dog"]) == ("i1", "cat|cow", "0")
+    answers = (await client.get(f"{job.path}/answers")).json()["answers"]
+    assert answers[0]["labels"] == truth[answers[0]["item"]]
+    assert {one["labels"] for one in await table(job, "answers")} == {"", "cat|cow"}
+    item = (await client.get(f"{job.path}/items/i1")).json()
+    assert item["labels"] == ["cat", "cow"]
+    assert item["posterior"]["dog"] < 0.05 < 0.95 < item["posterior"]["cat"]
+    for aggregation in ("majority", "dawid-skene", "one-coin"):
+        assert {row["item"]: row["labels"] for row in await job.results(aggregation=aggregation)} == truth
+
+
+@pytest.mark.parametrize(
+    ("said", "code", "pointer", "words"),
+    [
+        ({"label": "cat"}, "answer-kind", "#/label", "Must be left out: send `labels`"),
+        ({"value": 3}, "answer-kind", "#/value", "Must be left out: send `labels`"),
+        ({"labels": ["cat", "unicorn"]}, "label-unknown", "#/labels", "Must be one of 'cat', 'dog', 'cow'"),
+        ({"labels": ["cat", "cat"]}, "answer-kind", "#/labels", "at most once"),
+    ],
+)
+async def test_an_answer_of_the_wrong_kind_is_told_what_the_job_takes(client, said, code, pointer, words):
+    job = await create(client, TAGS, [{"key": "i1"}])
+    problem = await refused(job, **said)
+    assert problem["code"] == code
+    (error,) = problem["errors"]
+    assert error["pointer"] == pointer
+    assert words in error["message"]
+    if code == "answer-kind":
+        assert problem["detail"] == "An answer of this job is any number of labels, in `labels`."
+    assert (await job.status())["answers"] == 0
+
+
+async def test_the_same_set_again_is_the_same_answer(client):
+    job = await create(client, TAGS, [{"key": "i1"}])
+    assert not (await say(job, "i1", "ann", labels=["cat", "cow"]))["duplicate"]
+    assert (await say(job, "i1", "ann", labels=["cow", "cat"]))["duplicate"]
+    problem = await refused(job, worker="ann", labels=["cow"])
+    assert problem["code"] == "answer-conflict"
+    assert "['cat', 'cow'], not ['cow']" in problem["detail"]
+
+
+async def test_gold_sets_and_priors_per_label(client):
+    items = [
+        {"key": "known", "gold": ["dog"]},
+        {"key": "none", "gold": []},
+        {"key": "guessed", "prior": {"cat": 0.9, "cow": 0.8}},
+    ]
+    job = await create(client, TAGS, items)
+    rows = {row["item"]: row for row in await job.results()}
+    assert rows["known"]["labels"] == ["dog"]
+    assert rows["none"]["labels"] == []
+    found = (await client.get(f"{job.path}/items/guessed")).json()["posterior"]
+    assert found["dog"] < found["cow"] < found["cat"]
+    as_table = "key,gold\na,cat|dog\nb,\n"
+    added = await client.post(f"{job.path}/items", content=as_table, headers={"Content-Type": "text/csv"})
+    assert added.json()["added"] == 2
+    assert {row["item"]: row["labels"] for row in await job.results()}["a"] == ["cat", "dog"]
+    wrong = await client.post(f"{job.path}/items", json=[{"key": "x", "gold": "cat|unicorn"}])
+    assert wrong.json()["code"] == "label-unknown"
+
+
+@pytest.mark.parametrize(
+    ("fields", "pointer", "words"),
+    [
+        ({"worker_model": {"kind": "weighted"}}, "#/worker_model", "takes jobs whose answers are choice or ordinal"),
+        ({"labels": [f"l{n}" for n in range(51)]}, "#/labels", "at most 50 labels"),
+        ({"labels": ["a|b"]}, "#/labels", "separates the labels"),
+        ({"labels": []}, "#/labels", "at least 1"),
+        ({"answer": {"kind": "choice"}, "labels": ["a"]}, "#/labels", "at least 2"),
+        ({"spammers": {}}, "#/spammers", "takes jobs whose answers are choice or ordinal"),
+    ],
+)
+async def test_a_job_that_cannot_decide_about_its_answers_is_refused(client, fields, pointer, words):
+    refused = await client.post("/v1/jobs", json=TAGS | fields)
+    assert refused.status_code == 422
+    (error,) = refused.json()["errors"]
+    assert error["pointer"].startswith(pointer)
+    assert words in error["message"]
+
+
+async def test_the_median_of_labels_in_order(client):
+    stars = {
+        "answer": {"kind": "ordinal", "label": "median"},
+        "labels": ["1", "2", "3", "4", "5"],
+        "budget": None,
+        "requirement": {"kind": "count", "labels": 5},
+        "worker_model": {"kind": "anonymous"},
+    }
+    by_median = await create(client, stars, [{"key": "i1"}])
+    by_mode = await create(client, stars | {"answer": {"kind": "ordinal"}}, [{"key": "i1"}])
+    for job, label in ((by_median, "4"), (by_mode, "5")):
+        for worker, said in zip("abcde", "23455", strict=True):
+            last = await say(job, "i1", worker, label=said)
+        assert (last["verdict"], last["label"]) == ("stop", label)
