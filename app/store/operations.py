@@ -19,20 +19,24 @@ _JOBS_TO_REFIT = text("""
 # A job gets a forecast once it has answers to learn from, and a new one when the answers have grown by half or items
 # were added; and, of the newest answers, when its items or its money end, or when a refit afterwards closes or reopens
 # items. A change of budget, requirement or items deletes the forecast.
+# Forecasts know no other kinds of answers.
+_ONE_LABEL = "coalesce(policy -> 'answer' ->> 'kind', 'choice') IN ('choice', 'ordinal')"
 _DUE_FORECASTS = f"""
     SELECT job_id FROM operation WHERE state IN ('waiting', 'running') AND kind = 'forecast'
     UNION SELECT job_id FROM job
     WHERE answers >= 20 AND items > resolved + given_up AND NOT paused
         AND (answers >= 1.5 * coalesce((forecast ->> 'at_answers')::bigint, 0)
             OR (forecast ->> 'items')::bigint <> items)
+        AND {_ONE_LABEL}
     UNION SELECT job_id FROM job
     WHERE answers > 0 AND items = resolved + given_up
         AND (coalesce((forecast ->> 'at_answers')::bigint, -1) <> answers OR (forecast ->> 'items')::bigint <> items)
+        AND {_ONE_LABEL}
     UNION SELECT job_id FROM job
     WHERE (coalesce((forecast ->> 'at_answers')::bigint, -1) <> answers OR (forecast ->> 'items')::bigint <> items
             OR (forecast ->> 'to_finish') IS NULL
             OR (forecast ->> 'open_items')::bigint IS DISTINCT FROM items - resolved - given_up)
-        AND {MONEY_IS_SPENT}"""
+        AND {MONEY_IS_SPENT} AND {_ONE_LABEL}"""
 _JOBS_TO_FORECAST = text(_DUE_FORECASTS)
 _NEEDS_FORECAST = text(f"SELECT EXISTS (SELECT FROM ({_DUE_FORECASTS}) AS due WHERE job_id = :job)")
 _MAY_REOPEN = text("""

@@ -12,7 +12,7 @@ from app.api.http.services import JobId, ServicesOf
 from app.api.operations.schemas import OperationOut, OperationsOut, ReplayIn
 from app.api.plans.forecast_schemas import forecast_outcome
 from app.domain.operation import Operation
-from app.errors import InvalidInput, JobUnknown, NothingToReplay, OperationUnknown
+from app.errors import AnswerKindWrong, InvalidInput, JobUnknown, NothingToReplay, OperationUnknown
 from app.use_cases.operations import read_operations
 from app.use_cases.operations.forecast import FORECAST, request_forecast
 from app.use_cases.operations.refit import request_refit
@@ -46,7 +46,7 @@ async def refit_job(services: ServicesOf, job_id: JobId, response: Response) -> 
     "/forecast",
     status_code=202,
     summary="Forecast how a job ends",
-    responses={202: {"headers": _LOCATION}, **documented(JobUnknown, InvalidInput)},
+    responses={202: {"headers": _LOCATION}, **documented(JobUnknown, AnswerKindWrong, InvalidInput)},
 )
 async def forecast_job(services: ServicesOf, job_id: JobId, response: Response) -> OperationOut:
     """Simulate the rest of the job from its answers so far: resolved items, accuracy and cost at the end.

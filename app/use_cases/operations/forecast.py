@@ -13,7 +13,7 @@ from app.domain.item import ItemRow, ItemState
 from app.domain.job import Job
 from app.domain.operation import Operation
 from app.domain.worker import Worker
-from app.errors import JobUnknown
+from app.errors import AnswerKindWrong, JobUnknown
 from app.policy.core.ballots import Ballots
 from app.policy.core.belief import NOBODY, Array, IntArray, ItemContext, State
 from app.policy.engine import Engine
@@ -111,7 +111,14 @@ def _is_still_about(made: "MadeForecast", latest: Job) -> bool:
 
 
 async def request_forecast(database: AsyncEngine, job_id: UUID, now: datetime) -> Operation:
-    """Request a forecast; if one is already waiting, return that one."""
+    """Request a forecast; if one is already waiting, return that one. Simulated crowds give one label per answer."""
+    async with database.connect() as connection:
+        job = await load_job(connection, job_id)
+    if not job.policy.answer.is_one_label:
+        raise AnswerKindWrong(
+            f"There is no forecast for this job: an answer is {job.policy.answer.takes_words}. Forecasts simulate "
+            "answers that are one label."
+        )
     return await request_operation(database, job_id, FORECAST, now)
 
 
