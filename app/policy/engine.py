@@ -191,8 +191,10 @@ class Engine:
         )
 
     def confidence(self, belief: Belief) -> Array:
-        """How likely the leading label is the right one, shape (items,): calibrated where truth is known."""
-        return belief.certainty if self.calibration is None else belief.confidence(self.calibration.of)
+        """How likely the result is the right one, shape (items,): calibrated where truth is known."""
+        return (
+            self.requirement.certainty(belief) if self.calibration is None else belief.confidence(self.calibration.of)
+        )
 
     def ending(self, lookahead: Lookahead) -> Ending:
         """Which items are finished, by their answers or because their label was known."""

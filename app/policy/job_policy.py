@@ -20,25 +20,37 @@ from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from app.policy.aggregation import AnyAggregation, ByModel
 from app.policy.allocation import Allocation, AnyAllocation, Information
-from app.policy.answers import AnyAnswer, ChoiceAnswer, Said
+from app.policy.answers import AnyAnswer, ChoiceAnswer, NumberAnswer, Said
 from app.policy.answers.choices_answer import SEPARATOR
 from app.policy.answers.questions import Questions
 from app.policy.core.ballots import Ballots
+from app.policy.core.number_belief import USUAL_HALF_WIDTH
 from app.policy.core.policy import Uses, without_doctests
 from app.policy.core.text import Key, Label
 from app.policy.quality.gold import AutoGold, Gold
 from app.policy.quality.refit_schedule import Refit
 from app.policy.quality.spammers import Spammers
-from app.policy.requirements import AllOf, AnyRequirement, Count, Posterior, Requirement
+from app.policy.requirements import AllOf, AnyRequirement, Count, Posterior, Precision, Requirement
 from app.policy.requirements.combination import Combination
 from app.policy.worker_choice import AnyWorkerChoice, Pull
-from app.policy.worker_models import AnyWorkerModel, Auto, WorkerModel
+from app.policy.worker_models import AnyWorkerModel, Auto, NumberModel, WorkerModel
 
 _DEEPEST = 4
 _MOST_MEMBERS = 16
 
+
+def _for_numbers(answer: Any) -> dict[str, Any]:  # noqa: ANN401  whatever was sent
+    """The defaults of a job whose answers are numbers; without a range they do not matter."""
+    try:
+        known = NumberAnswer.model_validate(answer)
+    except ValidationError:
+        return {}
+    half_width = USUAL_HALF_WIDTH * (known.high - known.low)
+    return {"requirement": Precision(half_width=half_width), "worker_model": NumberModel()}
+
+
 # What a job gets that does not name it, by the kind of its answers.
-_DEFAULTS: dict[str, Callable[[Any], dict[str, Any]]] = {}
+_DEFAULTS: dict[str, Callable[[Any], dict[str, Any]]] = {"number": _for_numbers}
 
 
 def all_different(labels: tuple[str, ...]) -> tuple[str, ...]:
@@ -199,6 +211,14 @@ class JobPolicy(BaseModel):
             )
         return model
 
+    @field_validator("worker_model")
+    @classmethod
+    def _on_the_range_of_its_answers(cls, model: AnyWorkerModel, info: ValidationInfo) -> AnyWorkerModel:
+        answer = info.data.get("answer")
+        if not isinstance(answer, NumberAnswer) or not isinstance(model, NumberModel):
+            return model
+        return model.model_copy(update={"low": answer.low, "high": answer.high})
+
     @field_validator("max_labels")
     @classmethod
     def _at_least_the_minimum(cls, limit: int | None, info: ValidationInfo) -> int | None:
@@ -240,7 +260,7 @@ class JobPolicy(BaseModel):
 
     def agrees(self, said: Said, truth: Said) -> bool:
         """Whether an answer is right."""
-        return said == truth
+        return self.answer.agrees(said, truth)
 
     def ballots(
         self,

@@ -38,6 +38,9 @@ class Information(Allocation):
     approximately, and H_R(p) - sum_k q_k H_R(p_k) could become negative. The form above is never negative, and is 0 if
     the answer makes no difference.
 
+    Where answers are numbers, truth and answer are normal, and the mutual information is 1/2 log(1 + Var t / (n + Var
+    b)), with the noise n and the bias b of the worker.
+
     A new item at order 1: H(1/2) - H(3/4) = 3/4 log 3 - log 2.
 
     >>> from app.policy.core.belief import ItemContext, State
@@ -63,6 +66,8 @@ class Information(Allocation):
     ] = None
 
     def value(self, lookahead: Lookahead, job: JobContext) -> Array:
+        if (by_formula := lookahead.model.information(lookahead.state, lookahead.skill)) is not None:
+            return by_formula
         tuned = TUNED.information
         default = tuned.order_when_workers_are_picked if job.picks_workers else tuned.order_when_workers_ask
         order = self.order or default

@@ -5,7 +5,7 @@ from typing import ClassVar, Literal
 from app.policy.allocation.base import Allocation, JobContext
 from app.policy.core.arrays import Array
 from app.policy.core.lookahead import Lookahead
-from app.policy.core.policy import Uses
+from app.policy.core.policy import EVERY_KIND, Uses
 
 
 class LabelUncertainty(Allocation):
@@ -14,7 +14,8 @@ class LabelUncertainty(Allocation):
         1 - max_c P(label c is the true one | answers).
 
     With two labels this is the tail min(I(a, b), 1 - I(a, b)) of the Beta beyond 1/2. It does not look ahead, so it
-    never leaves items on which the crowd is split.
+    never leaves items on which the crowd is split. Of a number, the probability is that of being within a twentieth of
+    the range from the truth, so the least known item is asked about.
 
     With votes (0, 0) and (4, 1):
 
@@ -28,6 +29,7 @@ class LabelUncertainty(Allocation):
     """
 
     kind: Literal["label-uncertainty"] = "label-uncertainty"
+    answer_kinds: ClassVar[frozenset[str]] = EVERY_KIND
     uses: ClassVar[Uses] = Uses.NOTHING
 
     def value(self, lookahead: Lookahead, job: JobContext) -> Array:  # noqa: ARG002  the goal is accuracy

@@ -70,6 +70,10 @@ class AnswerKind(Policy, ABC):
         """How many answers are against this label, by the votes of its item."""
         return sum(votes) - votes[label]
 
+    def agrees(self, said: Said, truth: Said) -> bool:
+        """Whether an answer is right."""
+        return said == truth
+
     def classes(self, labels: int) -> int:
         """Between how many classes a question decides."""
         return labels

@@ -11,6 +11,7 @@ from pydantic_core import PydanticCustomError
 from app.policy.answers.base import AnswerKind, Content, Said, WrongContent
 from app.policy.core.arrays import Array
 from app.policy.core.belief import Belief
+from app.policy.core.number_belief import USUAL_HALF_WIDTH
 
 _LARGEST = 1e12
 
@@ -64,6 +65,10 @@ class NumberAnswer(AnswerKind):
 
     def dissent(self, votes: Sequence[int], label: int) -> float:  # noqa: ARG002  there are no sides
         return 0.0
+
+    def agrees(self, said: Said, truth: Said) -> bool:
+        """Whether an answer is within a twentieth of the range from the truth."""
+        return abs(said - truth) <= USUAL_HALF_WIDTH * (self.high - self.low)
 
     def classes(self, labels: int) -> int:  # noqa: ARG002  one estimate
         return 1

@@ -89,6 +89,7 @@ class ItemContext:
     prior: Array | None = None  # (items, classes) probabilities given with the item; a row of NaN: none
     seed: int = 0
     gold: IntArray | None = None  # (items,) the class that is known to be the true one; -1: unknown
+    gold_value: Array | None = None  # (items,) the true number, where answers are numbers and `gold` is 0
 
     @classmethod
     def plain(cls, items: int, seed: int = 0) -> "ItemContext":
@@ -113,6 +114,7 @@ class ItemContext:
             prior=None if self.prior is None else self.prior[which],
             seed=self.seed,
             gold=None if self.gold is None else self.gold[which],
+            gold_value=None if self.gold_value is None else self.gold_value[which],
         )
 
 

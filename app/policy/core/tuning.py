@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Annotated, NamedTuple
 
 _JUDGEMENT = "judgement, not measured"
+_BY_NUMBERS = "`bench/numbers.py`, three public sets, each by the two others (docs/research/numbers.md)"
 
 
 class Chosen(NamedTuple):
@@ -372,6 +373,29 @@ class InformationConstants:
 
 
 @dataclass(frozen=True)
+class NumberConstants:
+    """What is expected of workers and items where answers are numbers (`worker_models/number_model.py`)."""
+
+    noise: Annotated[
+        float,
+        Chosen("the deviation of an answer before any answer of the job, as a share of the range", _BY_NUMBERS),
+    ] = 0.15
+    noise_workers: Annotated[
+        float, Chosen("how many workers that expectation is worth, and half as many answers of one worker", _JUDGEMENT)
+    ] = 2.0
+    alike: Annotated[
+        float, Chosen("half as many answers as it takes to see how a worker's precision differs", _BY_NUMBERS)
+    ] = 20.0
+    bias: Annotated[
+        float, Chosen("the deviation of the workers' biases, before any answer, as a share of the range", _BY_NUMBERS)
+    ] = 0.05
+    bias_workers: Annotated[float, Chosen("how many workers that expectation is worth", _BY_NUMBERS)] = 5.0
+    easiness: Annotated[
+        float, Chosen("half as many answers as it takes to see how an item's difficulty differs", _BY_NUMBERS)
+    ] = 5.0
+
+
+@dataclass(frozen=True)
 class DefaultConstants:
     """All of them, by mechanism."""
 
@@ -384,6 +408,7 @@ class DefaultConstants:
     pair: PairConstants = PairConstants()
     low_information: LowInformationConstants = LowInformationConstants()
     information: InformationConstants = InformationConstants()
+    numbers: NumberConstants = NumberConstants()
 
 
 TUNED = DefaultConstants()

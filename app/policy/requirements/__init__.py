@@ -10,12 +10,13 @@ from app.policy.requirements.base import Requirement
 from app.policy.requirements.count import Count
 from app.policy.requirements.margin import Margin
 from app.policy.requirements.posterior import Posterior
+from app.policy.requirements.precision import Precision
 from app.policy.requirements.profit import Profit
 from app.policy.requirements.ratio import Ratio
 from app.policy.requirements.significance import Significance
 
 AnyRequirement = Annotated[
-    Ratio | Significance | Margin | Posterior | Profit | Count | AllOf | AnyOf, Field(discriminator="kind")
+    Ratio | Significance | Margin | Posterior | Profit | Count | Precision | AllOf | AnyOf, Field(discriminator="kind")
 ]
 AllOf.model_rebuild(_types_namespace={"AnyRequirement": AnyRequirement})
 AnyOf.model_rebuild(_types_namespace={"AnyRequirement": AnyRequirement})
@@ -27,6 +28,7 @@ __all__ = [
     "Count",
     "Margin",
     "Posterior",
+    "Precision",
     "Profit",
     "Ratio",
     "Requirement",

@@ -39,6 +39,10 @@ class Requirement(Policy, ABC):
     def reason(self, belief: Belief, item: int) -> Reason:
         """Why this item is, or is not, good enough."""
 
+    def certainty(self, belief: Belief) -> Array:
+        """How likely the result is right, by the model, shape (items,): the confidence that people see."""
+        return belief.certainty
+
     def winner(self, belief: Belief) -> Index:
         """The class that is accepted where the requirement holds, shape (items,); -1 where several are equally good."""
         return belief.winner
@@ -80,8 +84,10 @@ class Requirement(Policy, ABC):
 
     def progress(self, lookahead: Lookahead) -> Array:
         """The expected completeness in real votes, from 0 to 1: the progress that people see."""
-        leader_wins, n, r_leader, r_runner_up = chance_and_needs(lookahead, self)
         real = lookahead.now.total
+        if lookahead.state.votes.shape[1] == 1:  # one estimate: nothing else can win
+            return np.asarray(real / np.maximum(real + self.shortfall(lookahead), 1))
+        leader_wins, n, r_leader, r_runner_up = chance_and_needs(lookahead, self)
         towards_leader = real / np.maximum(real + r_leader - n, 1)
         towards_runner_up = real / np.maximum(real + r_runner_up - n, 1)
         expected = leader_wins * towards_leader + (1 - leader_wins) * towards_runner_up

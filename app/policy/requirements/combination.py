@@ -6,9 +6,12 @@ from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field
 
+from app.policy.core.arrays import Array
+from app.policy.core.belief import Belief
 from app.policy.core.policy import Uses
 from app.policy.quality.calibration import Calibration
 from app.policy.requirements.base import Requirement
+from app.policy.worker_models.base import WorkerModel
 
 if TYPE_CHECKING:
     from app.policy.requirements import AnyRequirement
@@ -29,6 +32,15 @@ class Combination(Requirement):
     @property
     def answer_kinds(self) -> frozenset[str]:
         return reduce(and_, (member.answer_kinds for member in self.of))
+
+    def fewest_labels(self, model: WorkerModel, classes: int) -> int:
+        """Unknown, so 0, where it is of a member."""
+        known = all(member.fewest_labels(model, classes) for member in self.of)
+        return super().fewest_labels(model, classes) if known else 0
+
+    def certainty(self, belief: Belief) -> Array:
+        """That of the first member which picks a result."""
+        return next((each for each in self.of if each.picks_a_class), self.of[0]).certainty(belief)
 
     def calibrated(self, calibration: Calibration, *, favourable: bool = False) -> Requirement:
         members = tuple(member.calibrated(calibration, favourable=favourable) for member in self.of)

@@ -37,6 +37,8 @@ class Count(Requirement):
 
     def shortfalls(self, lookahead: Lookahead) -> Array:
         """The votes that are missing, or those that class c needs to lead alone, an item's own prior included."""
+        if lookahead.state.votes.shape[1] == 1:  # one estimate: nothing has to lead
+            return np.maximum(self.labels - lookahead.now.votes, 0.0)
         if (after := lookahead.posterior_after_votes) is not None:
             missing = np.maximum(self.labels - lookahead.now.total, 0.0)
             return lookahead.per_class(lambda c: _fewest_to_lead(after, c, missing))

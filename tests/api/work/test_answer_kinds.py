@@ -44,9 +44,7 @@ async def test_a_job_of_choices_from_creation_to_results(client):
         while (found := await job.next(worker))["status"] == "continue":
             (one,) = found["assignments"]
             told = (
-                await client.post(
-                    f"{job.path}/answers", json={"assignment": one["id"], "labels": truth[one["item"]]}
-                )
+                await client.post(f"{job.path}/answers", json={"assignment": one["id"], "labels": truth[one["item"]]})
             ).json()
             assert told["accepted"]
             assert told["labels"] == (truth[one["item"]] if told["verdict"] == "stop" else None)
