@@ -22,9 +22,9 @@ from app.policy.core.tuning import TUNED, Chosen
 from app.policy.job_policy import JobPolicy
 from app.policy.quality.gold import Gold
 from app.policy.quality.refit_schedule import Refit
-from app.policy.requirements import Posterior
+from app.policy.requirements import Posterior, Precision
 from app.policy.worker_choice import Pair, Pull
-from app.policy.worker_models import Auto
+from app.policy.worker_models import Auto, NumberModel
 
 DOCS = Path(__file__).parent
 REFERENCE = DOCS / "reference"
@@ -79,6 +79,13 @@ CHOSEN_BY: dict[type[BaseModel], dict[str, str]] = {
         "first": f"15 moves RTE at 2 labels by .001 at most ({MEASURED})",
         "growth": f"against .1 ({HISTORY}): TEMP at 2 labels .908 with a standard deviation of .013 between seeds, "
         ".893 with .038; all refits cost 21 times the last one, 11 times with .1",
+    },
+    Precision: {"confidence": JUDGEMENT},
+    NumberModel: {
+        "low": "the range of the job",
+        "high": "the range of the job",
+        "typing_errors": ".001 to .02 by `bench/numbers.py` (docs/research/numbers.md): more makes rare answers count less "
+        "than they should on n_emotion",
     },
     Gold: {"first_share": JUDGEMENT, "last_share": JUDGEMENT, "halfway_after": JUDGEMENT},
 }
@@ -196,7 +203,7 @@ def numeric_defaults(policy: type[BaseModel]) -> Iterator[tuple[str, Any, str]]:
     """Name, default and meaning of the fields whose default is a number or several, but for the seed."""
     for name, field in policy.model_fields.items():
         numbers = field.default if isinstance(field.default, tuple) else (field.default,)
-        if name != "seed" and all(type(each) in (int, float) for each in numbers):
+        if name != "seed" and numbers and all(type(each) in (int, float) for each in numbers):
             yield name, field.default, field.description or ""
 
 

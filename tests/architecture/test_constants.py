@@ -25,6 +25,8 @@ NOT_TUNED = {
     "feature_model": {"_PARTS", "_CONVERGED"},
     "information": {"_CLOSE_TO_ONE"},
     "latent_truth": {"_MIN_COUNT", "_CONVERGED", "_NEARLY_CONVERGED", "_MAX_SLOWING"},
+    "number_fit": {"_CONVERGED", "_DAMPING"},
+    "number_parts": {"_LARGE"},
     "relative_information": {"_NOTHING", "MIN_PRICE"},
     "spammers": {"_NOTHING"},
     "stage_models": {"shares_held"},  # 0: free
