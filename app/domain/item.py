@@ -166,6 +166,16 @@ class ItemRow:
         return None if self.prior_answered else self.prior
 
 
+class HasState(Protocol):
+    """What is kept of an item's answers."""
+
+    @property
+    def votes(self) -> Sequence[int]: ...
+
+    @property
+    def model_state(self) -> Sequence[float] | None: ...
+
+
 class HasDecision(Protocol):
     """An item, or the part of it that judging needs."""
 

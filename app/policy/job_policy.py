@@ -1,6 +1,6 @@
 """The part of a job that decides: its labels, its policies and its limits. Its fields are the API's schema."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Annotated, Any
 
@@ -37,6 +37,7 @@ from app.policy.worker_models import AnyWorkerModel, Auto, NumberModel, WorkerMo
 
 _DEEPEST = 4
 _MOST_MEMBERS = 16
+_USUAL_CONFIDENCE = 0.9  # of an interval, where the requirement asks for none
 
 
 def _for_numbers(answer: Any) -> dict[str, Any]:  # noqa: ANN401  whatever was sent
@@ -71,6 +72,15 @@ def _extent(requirement: Requirement) -> tuple[int, int]:
         return 1, 1
     depths, members = zip(*(_extent(member) for member in requirement.of), strict=True)
     return 1 + max(depths), sum(members)
+
+
+def _parts(requirement: Requirement) -> Iterator[Requirement]:
+    """The requirements that this one consists of."""
+    if not isinstance(requirement, Combination):
+        yield requirement
+        return
+    for member in requirement.of:
+        yield from _parts(member)
 
 
 class JobPolicy(BaseModel):
@@ -278,6 +288,12 @@ class JobPolicy(BaseModel):
             return Ballots.of(item, worker, said, **sizes, gold=gold)
         plain = Ballots.of(item, worker, np.zeros(np.shape(said), dtype=np.intp), **sizes)
         return replace(plain, value=np.asarray(said), gold=None if gold is None else np.asarray(gold))
+
+    @property
+    def interval_confidence(self) -> float:
+        """How surely the interval of a result holds, where answers are numbers."""
+        asked = (one.confidence for one in _parts(self.requirement) if isinstance(one, Precision))
+        return next(asked, _USUAL_CONFIDENCE)
 
     @property
     def uses(self) -> Uses:

@@ -31,6 +31,7 @@ _BALLOTS = """
     ORDER BY a.answer_id"""
 # Gold that the crowd made is left out: a fit that took it as truth would confirm itself.
 _GOLD = "SELECT item_id, gold FROM item WHERE job_id = $1 AND gold IS NOT NULL AND NOT promoted"
+_GOLD_VALUES = "SELECT item_id, gold_value FROM item WHERE job_id = $1 AND gold_value IS NOT NULL"
 # What the latest audit of an item found.
 _AUDITED = """
     SELECT DISTINCT ON (item_id) item_id, answer FROM audit_item WHERE job_id = $1 AND answer IS NOT NULL
@@ -85,6 +86,7 @@ class History:
     price: Array  # (workers,) in units of the item's cost
     votes: HistoryVotes
     gold: IntArray  # (last item,) -1 where it is not known
+    gold_value: Array | None  # (last item,) where answers are numbers; NaN where it is not known
     audited: IntArray  # (last item,) the label that an audit found, -1 where none did
     prior: Array | None  # (last item, classes), NaN for items without a prior; None if no item has one
 
@@ -131,6 +133,7 @@ async def read_history(connection: AsyncConnection, job_id: UUID) -> History:
             price=np.array([float(row["price"]) for row in crowd]),
             votes=await _votes(connection, job, len(crowd)),
             gold=await _known_labels(connection, job, _GOLD),
+            gold_value=await _known_values(connection, job) if job.policy.answer.field == "value" else None,
             audited=await _known_labels(connection, job, _AUDITED),
             prior=await _priors(connection, job),
         )
@@ -164,6 +167,13 @@ async def _known_labels(connection: AsyncConnection, job: Job, query: str) -> In
     known = np.full(job.last_item, -1, dtype=np.int64)
     for item_id, label in await fetch(connection, query, job.job_id):
         known[item_id - 1] = label
+    return known
+
+
+async def _known_values(connection: AsyncConnection, job: Job) -> Array:
+    known = np.full(job.last_item, np.nan)
+    for item_id, value in await fetch(connection, _GOLD_VALUES, job.job_id):
+        known[item_id - 1] = value
     return known
 
 

@@ -31,6 +31,7 @@ from app.domain.job import Job
 from app.domain.stored_response import StoredResponse
 from app.errors import (
     AnswerConflict,
+    AnswerKindWrong,
     AuditFinished,
     AuditRunning,
     AuditUnknown,
@@ -61,7 +62,9 @@ AuditName = Annotated[str, Path(description="The audit's id", json_schema_extra=
     response_model=AuditOut,
     responses={
         201: {"headers": _LOCATION | REPLAYED},
-        **documented(JobUnknown, AuditRunning, NothingToAudit, IdempotencyConflict, InvalidInput, body=True),
+        **documented(
+            *(JobUnknown, AuditRunning, NothingToAudit, AnswerKindWrong, IdempotencyConflict, InvalidInput), body=True
+        ),
     },
 )
 async def begin_audit(

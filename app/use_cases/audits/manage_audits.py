@@ -10,6 +10,7 @@ from app.domain.audit_sample import Audit, AuditItem
 from app.domain.job import Job
 from app.errors import (
     AnswerConflict,
+    AnswerKindWrong,
     AuditFinished,
     AuditRunning,
     AuditUnknown,
@@ -64,6 +65,11 @@ async def begin_audit(
 ) -> tuple[Job, Audit]:
     """Draw a sample from the labels that the job has now; they are frozen for this audit."""
     job = await lock_job(connection, job_id)
+    kind = job.policy.answer
+    if not kind.is_one_label:
+        raise AnswerKindWrong(
+            f"There are no audits of this job: an answer is {kind.takes_words}. Audits take one label."
+        )
     running = await running_audit(connection, job_id)
     if running is not None:
         raise AuditRunning(

@@ -73,8 +73,8 @@ async def _source(connection: AsyncConnection, new: Job, reputation: UUID) -> Jo
     except JobUnknown:
         raise _refused(f"There is no job {reputation}.", "Must be the id of an existing job") from None
     if source.policy.answer != new.policy.answer:
-        kind = source.policy.answer.kind
-        raise _refused("That job has other answers.", f"Must be a job with the same `answer`; that job has {kind!r}")
+        answer = source.policy.answer.kind
+        raise _refused("That job has other answers.", f"Must be a job with the same `answer`; that job has {answer!r}")
     if source.policy.labels != new.policy.labels:
         labels = ", ".join(repr(label) for label in source.policy.labels[:20])
         raise _refused("That job has other labels.", f"Must be a job with the same labels; that job has {labels}")

@@ -17,7 +17,7 @@ from app.store.job_history import History, ballots_of, opinions_of
 def context_of_history(history: History) -> ItemContext:
     """Build the context of all items by number; a deleted item has no answers, and priors are in the ballots."""
     job = history.job
-    return replace(ItemContext.plain(job.last_item, job.policy.seed), gold=history.gold)
+    return replace(ItemContext.plain(job.last_item, job.policy.seed), gold=history.gold, gold_value=history.gold_value)
 
 
 @dataclass

@@ -19,7 +19,7 @@ from app.policy.core.belief import NOBODY, Array, Belief, Index, State
 from app.store.jobs import load_job
 from app.store.result_rows import ResultRow, page_of_result_rows
 from app.use_cases.results.fit_answers import Fits
-from app.use_cases.work.judging import ItemFacts, context_of
+from app.use_cases.work.judging import ItemFacts, context_of, estimates
 
 _DECIMALS = 6  # of a confidence, as on the wire
 ROWS = 2000  # per page when all are read: a few milliseconds on the event loop, less than a megabyte
@@ -101,6 +101,8 @@ class ResultSet:
         return ResultPage(self._labeled(outcomes), following)
 
     def _labeled(self, outcomes: Sequence[ResultRow]) -> Results:
+        if self.job.policy.answer.field == "value":
+            return self._estimated(outcomes)
         columns = zip(*outcomes, strict=True) if outcomes else ((),) * len(ResultRow._fields)
         numbers, keys, states, counts, decided, confidences, codes, messages, _, _ = columns
         votes = [tuple(row) for row in counts]
@@ -117,6 +119,21 @@ class ResultSet:
         shown = [round(chance, _DECIMALS) for chance in chances]
         named = [tuple(self.job.policy.answer.votes(row)) for row in votes]
         return Results(keys, self._contents(labels), shown, states, named, codes, messages)
+
+    def _estimated(self, outcomes: Sequence[ResultRow]) -> Results:
+        """Value, low and high of each item that has answers or whose number is known."""
+        rows = [ResultRow(*columns) for columns in outcomes]
+        known = [row for row in rows if any(row.votes) or row.label is not None]
+        found = dict(zip([row.item_id for row in known], estimates(self.job.engine, known), strict=True))
+        return Results(
+            items=[row.key for row in rows],
+            contents=[found.get(row.item_id) for row in rows],
+            confidences=[round(row.confidence, _DECIMALS) for row in rows],
+            states=[row.state for row in rows],
+            votes=[()] * len(rows),
+            codes=[row.code for row in rows],
+            messages=[row.message for row in rows],
+        )
 
     def _contents(self, labels: Sequence[int]) -> list[Any]:
         policy = self.job.policy

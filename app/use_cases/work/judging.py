@@ -4,15 +4,17 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
-from app.domain.item import STATE_AFTER, Item, ItemDecision, ItemRow, ItemState
+from app.domain.item import STATE_AFTER, HasState, Item, ItemDecision, ItemRow, ItemState
 from app.policy.answers import Said
 from app.policy.core.ballots import UNKNOWN
 from app.policy.core.belief import Array, IntArray, ItemContext, State
 from app.policy.core.decision import Verdict
+from app.policy.core.lookahead import significant
+from app.policy.core.number_belief import NumberBelief
 from app.policy.core.policy import Uses
 from app.policy.engine import Engine, Judgement, stays_closed
 
@@ -47,12 +49,14 @@ Row = TypeVar("Row", bound=ItemRow | Item)
 def context_of(engine: Engine, items: Sequence[ItemFacts]) -> ItemContext:
     """Convert these facts for the engine; row i is item i."""
     labels = len(engine.policy.labels)
-    prior, gold = None, None
+    prior, gold, gold_value = None, None, None
     if any(item.prior is not None for item in items):
         said = np.array([[np.nan] * labels if item.prior is None else item.prior for item in items])
         prior = engine.believed(said)
     if any(item.gold is not None for item in items):
         gold = np.array([UNKNOWN if item.gold is None else item.gold for item in items], dtype=np.int64)
+    if any(item.gold_value is not None for item in items):
+        gold_value = np.array([item.gold_value for item in items], dtype=np.float64)  # None becomes NaN
     return ItemContext(
         cost=np.array([float(item.cost) for item in items]),
         open_assignments=np.array([float(item.open_assignments) for item in items]),
@@ -60,10 +64,11 @@ def context_of(engine: Engine, items: Sequence[ItemFacts]) -> ItemContext:
         prior=prior,
         seed=engine.policy.seed,
         gold=gold,
+        gold_value=gold_value,
     )
 
 
-def state_of(decisions: Sequence[ItemDecision]) -> State:
+def state_of(decisions: Sequence[HasState]) -> State:
     """Collect votes and model states of these items; all model states must have the same length."""
     return State(
         np.array([decision.votes for decision in decisions], dtype=np.float64),
@@ -125,11 +130,14 @@ def judge(engine: Engine, state: State, items: Sequence[ItemFacts]) -> list[Judg
     return [found[kind] for kind in kinds]
 
 
-def estimates(engine: Engine, decisions: Sequence[ItemDecision]) -> list[tuple[float, float, float]]:
+def estimates(engine: Engine, decisions: Sequence[HasState]) -> list[tuple[float, float, float]]:
     """Return value, low and high of items whose answers are numbers, by the answers that they have."""
-    belief: Any = engine.model.read(state_of(decisions), ItemContext.plain(len(decisions)))
-    low, high = belief.interval
-    return list(zip(belief.value.tolist(), low.tolist(), high.tolist(), strict=True))
+    if not decisions:
+        return []
+    belief = engine.model.read(state_of(decisions), ItemContext.plain(len(decisions)))
+    assert isinstance(belief, NumberBelief)  # noqa: S101
+    found = significant(np.column_stack([belief.value, belief.interval(engine.policy.interval_confidence)]))
+    return [(value, low, high) for value, low, high in found.tolist()]
 
 
 def judge_rows(engine: Engine, rows: Sequence[ItemRow | Item]) -> list[ItemDecision]:

@@ -2,6 +2,7 @@
 
 import csv
 import io
+import random
 
 import pytest
 
@@ -58,7 +59,8 @@ async def test_a_job_of_choices_from_creation_to_results(client):
     assert {one["labels"] for one in await table(job, "answers")} == {"", "cat|cow"}
     item = (await client.get(f"{job.path}/items/i1")).json()
     assert item["labels"] == ["cat", "cow"]
-    assert item["posterior"]["dog"] < 0.05 < 0.95 < item["posterior"]["cat"]
+    assert item["posterior"]["dog"] < 0.05
+    assert item["posterior"]["cat"] > 0.95
     for aggregation in ("majority", "dawid-skene", "one-coin"):
         assert {row["item"]: row["labels"] for row in await job.results(aggregation=aggregation)} == truth
 
@@ -146,3 +148,83 @@ async def test_the_median_of_labels_in_order(client):
         for worker, said in zip("abcde", "23455", strict=True):
             last = await say(job, "i1", worker, label=said)
         assert (last["verdict"], last["label"]) == ("stop", label)
+
+
+NUMBERS = {"answer": {"kind": "number", "low": 0, "high": 100}, "budget": "500"}
+
+
+async def test_a_job_of_numbers_from_creation_to_results(client):
+    precise = NUMBERS | {"requirement": {"kind": "precision", "half_width": 6, "confidence": 0.9}}
+    job = await create(client, precise, [{"key": f"i{n}"} for n in range(20)] + [{"key": "known", "gold": 12.5}])
+    chance = random.Random(3)  # noqa: S311  a crowd
+    truth = {f"i{n}": 5 * n for n in range(20)} | {"known": 12.5}
+    bias = {f"w{n}": chance.gauss(0, 3) for n in range(12)}
+    waiting = list(bias)
+    while waiting:
+        for worker in list(waiting):
+            found = await job.next(worker)
+            if found["status"] != "continue":
+                waiting.remove(worker)
+                continue
+            (one,) = found["assignments"]
+            value = min(max(truth[one["item"]] + bias[worker] + chance.gauss(0, 4), 0), 100)
+            sent = await client.post(f"{job.path}/answers", json={"assignment": one["id"], "value": value})
+            told = sent.json()
+            assert (told["label"], told["value"] is None) == (None, told["verdict"] != "stop")
+    assert (await refit(job))["state"] == "done"
+    rows = {row["item"]: row for row in await job.results()}
+    assert rows["known"]["value"] == 12.5
+    assert all(abs(rows[key]["value"] - truth[key]) < 8 for key in truth)
+    resolved = [row for row in rows.values() if row["state"] == "resolved"]
+    assert len(resolved) > 10
+    assert all(row["interval"][0] <= row["value"] <= row["interval"][1] for row in resolved)
+    assert all(row["interval"][1] - row["interval"][0] <= 12 + 1e-6 for row in resolved)
+    assert all(row["confidence"] >= 0.9 for row in resolved)
+    first = (await table(job))[0]
+    assert float(first["low"]) <= float(first["value"]) <= float(first["high"])
+    answers = (await client.get(f"{job.path}/answers")).json()["answers"]
+    assert float((await table(job, "answers"))[0]["value"]) == answers[0]["value"]
+    item = (await client.get(f"{job.path}/items/i3")).json()
+    assert item["value"] == rows["i3"]["value"]
+    assert item["answers"][0]["value"] is not None
+
+
+@pytest.mark.parametrize(
+    ("said", "pointer", "words"),
+    [
+        ({"label": "cat"}, "#/label", "Must be left out: send `value`"),
+        ({"value": 100.5}, "#/value", "Must be from 0 to 100, not 100.5"),
+    ],
+)
+async def test_a_number_must_be_in_its_range(client, said, pointer, words):
+    job = await create(client, NUMBERS, [{"key": "i1"}])
+    problem = await refused(job, **said)
+    assert (problem["code"], problem["detail"]) == ("answer-kind", "An answer of this job is a number, in `value`.")
+    assert (problem["errors"][0]["pointer"], problem["errors"][0]["message"]) == (pointer, words)
+
+
+async def test_the_same_number_again_is_the_same_answer(client):
+    job = await create(client, NUMBERS, [{"key": "i1"}])
+    assert not (await say(job, "i1", "ann", value=0.1))["duplicate"]
+    assert (await say(job, "i1", "ann", value=0.1))["duplicate"]
+    assert "with 0.1, not 0.2" in (await refused(job, worker="ann", value=0.2))["detail"]
+
+
+async def test_numbers_have_a_range_and_no_labels(client):
+    for body, pointer, words in (
+        (NUMBERS | {"labels": ["a", "b"]}, "#/labels", "Must be left out"),
+        (NUMBERS | {"answer": {"kind": "number", "low": 5, "high": 5}}, "#/answer/high", "larger than `low`"),
+        (NUMBERS | {"requirement": {"kind": "ratio"}}, "#/requirement", "takes jobs whose answers are"),
+    ):
+        refused = await client.post("/v1/jobs", json=body)
+        assert refused.status_code == 422, refused.text
+        assert words in refused.json()["errors"][0]["message"]
+        assert refused.json()["errors"][0]["pointer"] == pointer
+
+
+@pytest.mark.parametrize("body", [TAGS, NUMBERS])
+async def test_what_takes_one_label_says_so(client, body):
+    job = await create(client, body, [{"key": "i1"}])
+    for path, sent in (("audits", {"min_accuracy": 0.9}), ("forecast", None)):
+        answer = await client.post(f"{job.path}/{path}", json=sent)
+        assert (answer.status_code, answer.json()["code"]) == (422, "answer-kind"), path
