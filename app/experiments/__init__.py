@@ -1,14 +1,17 @@
 """Figures and tables of the papers, repeated with our engine: modules are named by paper and figure."""
 
 from app.experiments import (
+    cost_sensitive_figure_4,
     cost_sensitive_figures,
     cost_sensitive_table_2,
     cost_sensitive_table_3,
     crowdbudget_figures,
+    how_many_workers_figure_5,
     how_many_workers_figure_6,
     how_many_workers_figure_8,
     how_many_workers_figures_3_4,
     optimistic_kg_figures,
+    requallo_figure_2,
     requallo_figure_3,
     requallo_figures,
 )
@@ -39,6 +42,15 @@ EXPERIMENTS = (
         _LI,
         requallo_figures.figure_1,
         needs=("rte",),
+        seeds=10,
+        quick_seeds=2,
+    ),
+    Experiment(
+        "requallo-figure-2",
+        "the same on many more answers, until budgets are ample",
+        _LI,
+        requallo_figure_2.figure_2,
+        needs=("millionaire",),
         seeds=10,
         quick_seeds=2,
     ),
@@ -75,6 +87,14 @@ EXPERIMENTS = (
         needs=("rte",),
         seeds=100,
         quick_seeds=5,
+    ),
+    Experiment(
+        "how-many-workers-figure-5",
+        "the same with four classes, and compared with EM on a fixed number of labels",
+        _ABRAHAM,
+        how_many_workers_figure_5.figure_5,
+        needs=("adult2",),
+        seeds=10,
     ),
     Experiment(
         "how-many-workers-figure-6",
@@ -116,6 +136,12 @@ EXPERIMENTS = (
         _GAO,
         cost_sensitive_table_3.table_3,
         seeds=10,
+    ),
+    Experiment(
+        "cost-sensitive-figure-4",
+        "the least value of an answer at which a crowd pays, by the loss of a wrong one",
+        _GAO,
+        cost_sensitive_figure_4.figure_4,
     ),
     Experiment(
         "cost-sensitive-figure-5",

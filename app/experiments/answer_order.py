@@ -13,11 +13,13 @@ def shuffled_answers(crowd: RecordedAnswers, runs: int, rng: np.random.Generator
     `depth` keeps the first labels of each item; None: all.
     """
     per_item = np.bincount(crowd.item, minlength=len(crowd.items))
-    deepest = int(per_item.max())
+    deepest = int(per_item.max()) if depth is None else depth
     table = np.full((runs, len(crowd.items), deepest), NO_ANSWER)
     first = np.concatenate([[0], per_item.cumsum()[:-1]])
     for run in range(runs):
         order = np.lexsort((rng.random(len(crowd.item)), crowd.item))
         item = crowd.item[order]
-        table[run, item, np.arange(len(item)) - first[item]] = crowd.label[order]
-    return table[:, :, :depth]
+        place = np.arange(len(item)) - first[item]
+        kept = place < deepest
+        table[run, item[kept], place[kept]] = crowd.label[order][kept]
+    return table

@@ -39,6 +39,15 @@ class CostErrorCurve:
         order = np.argsort(self.error)
         return np.asarray(np.interp(np.log(error), np.log(self.error[order]), self.cost[order]))
 
+    def error_at(self, cost: npt.ArrayLike) -> Array:
+        """The error rate at this cost, interpolated in the same way.
+
+        >>> CostErrorCurve(np.array([2.0, 4.0]), np.array([0.1, 0.001])).error_at([3.0]).round(6).tolist()
+        [0.01]
+        """
+        order = np.argsort(self.cost)
+        return np.asarray(np.exp(np.interp(np.asarray(cost), self.cost[order], np.log(self.error[order]))))
+
 
 def saving(of: CostErrorCurve, against: CostErrorCurve) -> Array:
     """1 - cost / cost of the other at errors that both reach, evenly spaced in their logarithm, shape (levels,).

@@ -5,7 +5,7 @@ from decimal import Decimal
 
 import numpy as np
 
-from app.experiments.experiment import FigureLine, Finding, Panel, Row, Setting
+from app.experiments.experiment import FigureLine, Finding, Panel, Row, Setting, yes_or_no
 from app.policy.core.belief import Array, IntArray
 from app.policy.planning.quotas import expected_errors_at_most, majority_error, quotas, theorem_2
 
@@ -114,7 +114,9 @@ def figure_2(setting: Setting) -> Finding:
             for name in error
         ),
         Row("largest gain of CrowdBudget, B <= 1150", "up to 40 %", f"{least:.0%}", 0.3 <= least <= 0.5),
-        Row("CrowdBudget is best at every budget", "yes", *_yes(all((gain >= 0).all() for gain in gains.values()))),
+        Row(
+            "CrowdBudget is best at every budget", "yes", *yes_or_no(all((gain >= 0).all() for gain in gains.values()))
+        ),
         Row("Random beats Uniform from 250 to 750", "yes", f"at {better} of {len(middle)}", better == len(middle)),
         Row("difference at B = 2500", "converges", last, last < 0.02, 4),
     )
@@ -197,7 +199,3 @@ def _errors(budgets: Sequence[int], prices: Array, accuracy: Array, seeds: int) 
         )
         for name, times in runs.items()
     }
-
-
-def _yes(holds: object) -> tuple[str, bool]:
-    return ("yes", True) if holds else ("no", False)

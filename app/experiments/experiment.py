@@ -116,5 +116,14 @@ def equal_as_printed(paper: float, ours: float, digits: int) -> bool:
     return abs(paper - ours) <= 0.501 / 10.0**digits
 
 
+def yes_or_no(holds: object) -> tuple[str, bool]:
+    """What a row shows where the paper makes a claim, and whether we agree with it.
+
+    >>> Row("more expensive", "yes", *yes_or_no(2 > 1)).ours
+    'yes'
+    """
+    return ("yes", True) if holds else ("no", False)
+
+
 def _floats(values: npt.ArrayLike, which: npt.NDArray[np.bool_]) -> list[float]:
     return [float(each) for each in np.asarray(values, dtype=np.float64)[which]]

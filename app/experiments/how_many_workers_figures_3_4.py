@@ -22,11 +22,11 @@ PER_EPSILON = 3  # C grows by this per unit of epsilon, so that all curves cover
 LEAST_BIAS, MOST_BIAS = 0.1, 0.6
 
 
-def rule(c: float, epsilon: float) -> Engine:
+def rule(c: float, epsilon: float, classes: int = 2) -> Engine:
     """Stop if top - second >= C sqrt(t) - epsilon t, with no rounding."""
     return Engine(
         JobPolicy(
-            labels=("0", "1"),
+            labels=tuple(map(str, range(classes))),
             requirement=Margin(c=c, epsilon=epsilon),
             allocation=RoundRobin(),
             worker_model=Anonymous(),
@@ -35,9 +35,9 @@ def rule(c: float, epsilon: float) -> Engine:
     )
 
 
-def adaptive(answers: IntArray, truth: IntArray, c: float, epsilon: float) -> StreamOutcome:
+def adaptive(answers: IntArray, truth: IntArray, c: float, epsilon: float, classes: int = 2) -> StreamOutcome:
     """Labels per item and share of wrong ones; if the answers run out, the majority decides, and a tie counts half."""
-    votes, _ = replay_until_closed(rule(c, epsilon), answers)
+    votes, _ = replay_until_closed(rule(c, epsilon, classes), answers)
     return StreamOutcome(float(votes.sum()) / len(answers), 1 - float(share_right(votes, truth).mean()))
 
 
@@ -91,7 +91,7 @@ def figure_3(setting: Setting) -> Finding:
         f"{hits:,} HITs with at most {deepest} labels each (the paper: 100,000); fixed overlaps are odd.",
         "Figure 3 is a drawing; the text gives the range of epsilon and that the fixed overlap is worse.",
     )
-    return Finding(rows, (_trade_off("Simulated HITs", lines),), notes)
+    return Finding(rows, (trade_off_panel("Simulated HITs", lines),), notes)
 
 
 def figure_4(setting: Setting) -> Finding:
@@ -117,10 +117,11 @@ def figure_4(setting: Setting) -> Finding:
         "The required lead is not rounded; a tie counts half, as with a fair coin. Ten labels: 1 - .8969.",
         f"Mean of {setting.seeds} orders of the recorded answers (the paper: 100).",
     )
-    return Finding(tuple(rows), (_trade_off("RTE", lines),), notes)
+    return Finding(tuple(rows), (trade_off_panel("RTE", lines),), notes)
 
 
-def _trade_off(title: str, curves: dict[str, list[StreamOutcome]]) -> Panel:
+def trade_off_panel(title: str, curves: dict[str, list[StreamOutcome]]) -> Panel:
+    """Error against labels, a line per rule."""
     lines = [
         FigureLine.through(name, [each.cost for each in outcomes], [each.error for each in outcomes])
         for name, outcomes in curves.items()

@@ -1,7 +1,8 @@
-"""Figures 1 and 3 and Table 3 of Li et al. (WSDM 2016): many good labels from a tight budget."""
+"""Figure 1 and Table 3 of Li et al. (WSDM 2016): many good labels from a tight budget."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 
@@ -56,12 +57,14 @@ class Spent:
 
     labeled: Array  # (budgets, runs) items with at least three labels
     right: Array  # (budgets, runs) of them, how many are right; a tie counts one half
+    bought: Array  # (budgets, runs) labels: fewer than the budget if nothing is left to ask
 
     @classmethod
     def of(cls, votes: Array, truth: IntArray) -> "Spent":
         """Read from the votes, shape (budgets, runs, items, classes)."""
         labeled = votes.sum(axis=-1) >= LABELED
-        return cls(labeled.sum(axis=-1), (share_right(votes, truth) * labeled).sum(axis=-1))
+        right = share_right(votes, truth) * labeled
+        return cls(labeled.sum(axis=-1), right.sum(axis=-1), votes.sum(axis=(-2, -1)))
 
     @property
     def accuracy(self) -> Array:
@@ -70,10 +73,12 @@ class Spent:
         return np.asarray(np.divide(self.right, self.labeled, out=even, where=self.labeled > 0))
 
 
-def on_rte(crowd: RecordedAnswers, names: tuple[str, ...], budgets: list[int], seeds: int) -> dict[str, Spent]:
-    """Let policies buy recorded answers, each run in another order."""
+def spend(
+    crowd: RecordedAnswers, names: tuple[str, ...], budgets: list[int], seeds: int, depth: int | None = None
+) -> dict[str, Spent]:
+    """Let policies buy recorded answers, each run in another order, and at most `depth` of an item."""
     rng = np.random.default_rng(1)
-    answers = shuffled_answers(crowd, seeds, rng)
+    answers = shuffled_answers(crowd, seeds, rng, depth)
     policy = policies(crowd.labels, answers.shape[2])
     return {name: Spent.of(votes_at_budgets(policy[name], answers, budgets, rng), crowd.truth) for name in names}
 
@@ -87,13 +92,13 @@ def figure_1(setting: Setting) -> Finding:
     spent: dict[str, Spent] = {}
     for name in (P02, C4, OPT_KG, LU, LOOPING, RANDOM):
         setting.report(f"{name}: {setting.seeds} runs of {budgets[-1]:,} labels")
-        spent |= on_rte(crowd, (name,), budgets, setting.seeds)
+        spent |= spend(crowd, (name,), budgets, setting.seeds)
     labeled = {name: dict(zip(halves, each.labeled.mean(axis=1).tolist(), strict=True)) for name, each in spent.items()}
     rows = (
         Row("majority of all ten right, ties to yes", 700, _ties_to_yes(crowd), _ties_to_yes(crowd) == 700, 0),
         *_quantities(labeled),
     )
-    return Finding(rows, _panels(spent, [half / 2 for half in halves]), _NOTES)
+    return Finding(rows, accuracy_panels(spent, [half / 2 for half in halves]), _NOTES)
 
 
 _NOTES = (
@@ -131,7 +136,8 @@ def _quantities(labeled: Mapping[str, Mapping[int, float]]) -> tuple[Row, ...]:
     )
 
 
-def _panels(spent: Mapping[str, Spent], per_item: list[float]) -> tuple[Panel, ...]:
+def accuracy_panels(spent: Mapping[str, Spent], per_item: list[float]) -> tuple[Panel, ...]:
+    """The three charts of Figures 1 and 2."""
     measures = {
         "Items with three labels": {name: each.labeled for name, each in spent.items()},
         "Of them, right": {name: each.right for name, each in spent.items()},
@@ -191,12 +197,19 @@ def cut_of_the_game(crowd: RecordedAnswers, least: int = 20) -> RecordedAnswers:
     )
 
 
+def read_game(sets: Path) -> RecordedAnswers:
+    """The cut of the Game data (Aydin et al., AAAI 2014)."""
+    folder = sets / "millionaire"
+    crowd = cut_of_the_game(read_crowd(folder))
+    if not crowd.items:
+        raise WrongFile(folder / "answers.csv", 2, "no item has 20 answers and a right majority")
+    return crowd
+
+
 def table_3(setting: Setting) -> Finding:
     """The Game data: what six requirements cost until all items are done, and the accuracy then."""
     setting.report("reading the Game data")
-    crowd = cut_of_the_game(read_crowd(setting.data / "millionaire"))
-    if not crowd.items:
-        raise WrongFile(setting.data / "millionaire" / "answers.csv", 2, "no item has 20 answers and a right majority")
+    crowd = read_game(setting.data)
     rng = np.random.default_rng(1)
     answers = [shuffled_answers(crowd, 1, rng, depth=2 * MOST_VOTES)[0] for _ in range(setting.seeds)]
     rows = [

@@ -112,6 +112,11 @@ def read_crowd(folder: Path) -> RecordedAnswers:
     return read_recorded(_compressed_or_plain(answers), _compressed_or_plain(truth))
 
 
+def read_answers(folder: Path) -> RecordedAnswers:
+    """Read `answers.csv` (item,worker,label) of a folder, or `answers.csv.gz`; no truth is known."""
+    return read_recorded(_compressed_or_plain(folder / "answers.csv"))
+
+
 def _compressed_or_plain(path: Path) -> Path:
     packed = path.with_name(path.name + ".gz")
     return packed if packed.exists() else path

@@ -103,6 +103,18 @@ def test_a_set_without_its_files_is_named(run, tmp_path):
             "item,worker,label\na,v,0\na,w,1\n",
             "line 2: no item has 20 ans",
         ),
+        (
+            "requallo-figure-2",
+            "millionaire/answers.csv",
+            "item,worker,label\na,v,0\na,w,1\n",
+            "line 2: no item has 20 ans",
+        ),
+        (
+            "how-many-workers-figure-5",
+            "adult2/answers.csv",
+            "item,worker,label\na,v,G\na,w,X\n",
+            "line 2: the labels must be G, P, R, X; they are G, X",
+        ),
         ("requallo-figure-3", "splice/splice", "+1 1:0.5\n+1 one\n", "line 2: must be a label and index:value"),
         ("requallo-figure-3", "splice/splice", "+1 1:0.5\n+1 1:1 2:2\n", "line 1: all examples must have the same"),
     ],

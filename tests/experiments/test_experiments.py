@@ -31,7 +31,7 @@ from tests.public_sets import public_set, recorded_crowd
 def test_requallo_labels_twice_as_many_items_from_two_labels_per_item():
     """Li et al. (WSDM 2016, Figure 1a): at least 350 items with three labels, Opt-KG and LU fewer than 200."""
     crowd = recorded_crowd("rte")
-    spent = requallo.on_rte(crowd, (P02, OPT_KG, LU), [2 * len(crowd.items)], seeds=2)
+    spent = requallo.spend(crowd, (P02, OPT_KG, LU), [2 * len(crowd.items)], seeds=2)
     assert spent[P02].labeled.min() >= 350
     assert spent[OPT_KG].labeled.max() < 200
     assert spent[LU].labeled.max() < 200
