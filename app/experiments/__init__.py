@@ -110,7 +110,7 @@ EXPERIMENTS = (
     ),
     Experiment(
         "opt-kg-figure-2",
-        "accuracy by budget, simulated: Opt-KG, Gittins, KG and random; chosen and random pairs of item and worker",
+        "accuracy by budget, simulated: Opt-KG, two Gittins indices, KG and random; chosen and random pairs",
         _CHEN,
         optimistic_kg_figures.figure_2,
         seeds=20,

@@ -1,6 +1,6 @@
 """Replay anonymous answers, several runs at once: for a budget, or until items are closed."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -20,24 +20,57 @@ def votes_at_budgets(policy: JobPolicy, answers: IntArray, budgets: Sequence[int
     priority is asked about; ties are broken at random. All runs are items of one job, so that the arithmetic of a step
     is done once for all of them. A run ends when nothing is left to ask.
     """
-    runs, items, depth = answers.shape
-    ready_answers = answers.reshape(runs * items, depth)
-    job = MemoryJob(Engine(policy), ItemContext.plain(runs * items), workers=depth)
-    asked = np.zeros(runs * items, dtype=np.int64)
-    ready = (ready_answers != NO_ANSWER).sum(axis=1)
-    first_of_run = np.arange(runs) * items
+    replay = _Replay(Engine(policy), answers, rng)
     found = []
     for step in range(max(budgets) + 1):
         if step in budgets:
-            found.append(job.state(np.arange(runs * items)).votes.reshape(runs, items, -1))
-        value = np.where(job.open & (asked < ready), job.priority, -np.inf).reshape(runs, items)
-        highest = value.max(axis=1, keepdims=True)
-        draws = np.where(value == highest, rng.random(value.shape), -1.0)
-        item = (draws.argmax(axis=1) + first_of_run)[np.isfinite(highest[:, 0])]
-        if len(item):
-            job.take(item, asked[item], ready_answers[item, asked[item]])
-            asked[item] += 1
+            found.append(replay.votes)
+        replay.ask(replay.job.priority)
     return np.array(found)
+
+
+def votes_in_the_end(
+    policy_for: Callable[[int], JobPolicy], answers: IntArray, budget: int, rng: np.random.Generator
+) -> Array:
+    """The same for a policy that depends on how many labels are left, after `budget` labels; (runs, items, classes).
+
+    Only its priorities may depend on it.
+    """
+    replay = _Replay(Engine(policy_for(budget)), answers, rng)
+    for left in range(budget, 0, -1):
+        replay.ask(replay.priority_by(Engine(policy_for(left))))
+    return replay.votes
+
+
+class _Replay:
+    """The runs as items of one job, and how far each has been asked about."""
+
+    def __init__(self, engine: Engine, answers: IntArray, rng: np.random.Generator) -> None:
+        self.runs, self.items, depth = answers.shape
+        self.rng, rows = rng, self.runs * self.items
+        self.answers = answers.reshape(rows, depth)
+        self.job = MemoryJob(engine, ItemContext.plain(rows), workers=depth)
+        self.asked = np.zeros(rows, dtype=np.int64)
+        self.ready = (self.answers != NO_ANSWER).sum(axis=1)
+
+    @property
+    def votes(self) -> Array:
+        """The votes so far, shape (runs, items, classes)."""
+        return self.job.state(np.arange(len(self.answers))).votes.reshape(self.runs, self.items, -1)
+
+    def priority_by(self, engine: Engine) -> Array:
+        """The priority of every item by another engine, shape (runs * items,)."""
+        return engine.priority(engine.lookahead(self.job.rows.all(), self.job.context))
+
+    def ask(self, priority: Array) -> None:
+        """Ask about the open item of each run with the highest priority that has an answer left."""
+        value = np.where(self.job.open & (self.asked < self.ready), priority, -np.inf).reshape(self.runs, self.items)
+        highest = value.max(axis=1, keepdims=True)
+        draws = np.where(value == highest, self.rng.random(value.shape), -1.0)
+        item = (draws.argmax(axis=1) + np.arange(self.runs) * self.items)[np.isfinite(highest[:, 0])]
+        if len(item):
+            self.job.take(item, self.asked[item], self.answers[item, self.asked[item]])
+            self.asked[item] += 1
 
 
 def replay_until_closed(engine: Engine, answers: IntArray) -> tuple[Array, IntArray]:

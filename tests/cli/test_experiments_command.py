@@ -52,7 +52,16 @@ def test_json_holds_the_same_and_nothing_else_is_printed(run):
     assert {line["name"] for line in told["panels"][0]["lines"]} >= {"exponential", "the error itself"}
 
 
-@pytest.mark.parametrize("name", ["crowdbudget-figure-2", "cost-sensitive-figure-5", "cost-sensitive-figure-11"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "crowdbudget-figure-2",
+        "cost-sensitive-figure-4",
+        "cost-sensitive-figure-5",
+        "cost-sensitive-figure-11",
+        "opt-kg-figure-2",
+    ],
+)
 def test_all_that_is_found_can_be_told(run, name):
     """Numbers and truths are JSON's own, and every comparison has both sides."""
     rows = json.loads(run(name, "--quick", "--json").stdout)["rows"]

@@ -12,12 +12,10 @@ from app.experiments.anonymous_replay import NO_ANSWER, replay_until_closed, vot
 from app.experiments.answer_order import shuffled_answers
 from app.experiments.cost_sensitive_figures import ACCURACY_COST, CROWDSCREEN, extra_workers
 from app.experiments.crowdscreen import cheapest
-from app.experiments.gittins import GittinsIndex, index_table
 from app.experiments.requallo_figures import LU, OPT_KG, P02
 from app.experiments.stopping_grid import expected, of_count, of_majority, of_strategy
-from app.policy.allocation import JobContext, LabelUncertainty
-from app.policy.core.belief import ItemContext, State
-from app.policy.core.lookahead import Lookahead
+from app.policy.allocation import LabelUncertainty
+from app.policy.core.belief import ItemContext
 from app.policy.engine import Engine
 from app.policy.job_policy import JobPolicy
 from app.policy.planning.cost_sensitive import Prior, best_strategy
@@ -108,42 +106,6 @@ def test_a_budget_is_spent_where_the_priority_is_highest():
     assert (two_more.sum(axis=(1, 2)) == 8).all()
     assert (all_of_them.sum(axis=-1) == (answers != NO_ANSWER).sum(axis=-1)).all()
     assert (beyond == all_of_them).all()
-
-
-def test_gittins_is_what_the_best_stopping_time_earns_per_toss():
-    """The definition: the largest ratio of discounted gain to discounted tosses over all stopping rules.
-
-    A rule is a set of states in which to go on. With at most four tosses all rules can be tried.
-    """
-    size, discount = 3, 0.8
-    reward = np.random.default_rng(7).random((size, size))
-    states = [(won, lost) for won in range(size) for lost in range(size - won)]
-
-    def earned(going, state):
-        if state not in going:
-            return np.zeros(2)
-        won, lost = state
-        chance = (won + 1) / (won + lost + 2)
-        after = chance * earned(going, (won + 1, lost)) + (1 - chance) * earned(going, (won, lost + 1))
-        return np.array([reward[state], 1.0]) + discount * after
-
-    others = states[1:]
-    policy = [{(0, 0), *(state for bit, state in enumerate(others) if number >> bit & 1)} for number in range(2**5)]
-    best = max(gain / tosses for gain, tosses in (earned(going, (0, 0)) for going in policy))
-    assert index_table(reward, discount)[0, 0] == pytest.approx(best, rel=1e-3)
-
-
-def test_gittins_sees_what_two_answers_may_turn():
-    """The knowledge gradient is 0 where one answer cannot change the majority; the index falls with the lead."""
-    index = GittinsIndex(budget=500).value(
-        Lookahead.of(
-            Anonymous(), State(np.array([[0.0, 0], [1, 0], [2, 0], [3, 0]]), np.empty((4, 0))), ItemContext.plain(4)
-        ),
-        JobContext(Count(labels=9)),
-    )
-    assert (np.diff(index) < 0).all()
-    assert index.min() > 0
-    assert index[0] == pytest.approx(0.25, abs=1e-3)  # after one answer, stopping is best
 
 
 @pytest.mark.parametrize("loss", [20.0, 50.0, 100.0])
