@@ -65,7 +65,8 @@ def finite_index_table(reward: Array, horizon: int) -> Array:
     size = len(reward)
     total = np.repeat(np.arange(size), np.arange(1, size + 1))  # states are ordered by tosses, then by successes
     won = np.arange(len(total)) - total * (total + 1) // 2
-    lost, failure = total - won, (total + 1) * (total + 2) // 2 + won  # the state after one, or a success: the next one
+    lost = total - won
+    failure = (total + 1) * (total + 2) // 2 + won  # the state that a failure leads to; a success leads to the next
     charge, chance = _charges(reward), ((won + 1) / (total + 2))[:, None]
     start, index = reward[won, lost][:, None] - charge, np.zeros(len(total))
     value = np.zeros((len(total) + size + 1, len(charge)))  # V, and 0 beyond n tosses
@@ -120,6 +121,7 @@ class FiniteGittins(Allocation):
         r(a, b) = E h(P after an answer) - h(P now),    index_d of r with d labels left.
 
     The number of labels left falls with every answer, so whoever replays a job with it must value all items each time.
+    It looks ahead until an item has `furthest` votes.
     """
 
     kind: Literal["gittins-finite"] = "gittins-finite"
