@@ -101,6 +101,7 @@ class Engine:
     scores_finished_items: bool = field(init=False, repr=False, compare=False)  # the model learns from final labels
     tells_workers_apart: bool = field(init=False, repr=False, compare=False)  # an answer's value depends on its worker
     remembered: RememberedDecisions = field(init=False, repr=False, compare=False, default_factory=RememberedDecisions)
+    _classes: int = field(init=False, repr=False, compare=False)  # between which a question decides
     _job_context: JobContext = field(init=False, repr=False, compare=False)
     _reachable: Requirement | None = field(init=False, repr=False, compare=False)  # by the favourable calibration
     _begun_first: bool = field(init=False, repr=False, compare=False)
@@ -114,7 +115,8 @@ class Engine:
             if requirement != plain:  # it asks for a probability
                 reachable = plain.calibrated(self.calibration, favourable=True)
         model = policy.model_at(self.stage)
-        knows_workers = model.newcomer(policy.classes).size > 0
+        classes = policy.classes
+        knows_workers = model.newcomer(classes).size > 0
         picks = policy.worker_choice.compares_items
         computed = {
             "model": model,
@@ -122,6 +124,7 @@ class Engine:
             "by_votes_alone": policy.by_votes_alone,
             "requirement": requirement,
             "allocation": policy.effective_allocation,
+            "_classes": classes,
             "_reachable": reachable,
             "knows_workers": knows_workers,
             "scores_finished_items": model.scores_finished_items,
@@ -139,11 +142,11 @@ class Engine:
 
     def initial(self, context: ItemContext) -> State:
         """The state of each item of `context` before any answer."""
-        return self.model.start(context, self.policy.classes)
+        return self.model.start(context, self._classes)
 
     def newcomer(self) -> Array:
         """The skill of a worker who has not answered yet, shape (parameters,)."""
-        return self.model.newcomer(self.policy.classes)
+        return self.model.newcomer(self._classes)
 
     def believed(self, shares: Array) -> Array:
         """What priors of items say, (items, classes), as far as their source is believed; rows of NaN say nothing."""

@@ -11,6 +11,7 @@ from app.policy.core.arrays import Array
 from app.policy.core.lookahead import Lookahead
 from app.policy.core.policy import EVERY_KIND, Uses
 from app.policy.core.tuning import TUNED
+from app.policy.worker_models.number_model import NumberModel
 
 _CLOSE_TO_ONE = 1e-6  # closer to 1 the quotient below loses its digits
 
@@ -66,8 +67,8 @@ class Information(Allocation):
     ] = None
 
     def value(self, lookahead: Lookahead, job: JobContext) -> Array:
-        if (by_formula := lookahead.model.information(lookahead.state, lookahead.skill)) is not None:
-            return by_formula
+        if isinstance(lookahead.model, NumberModel):
+            return lookahead.model.information(lookahead.state, lookahead.skill)
         tuned = TUNED.information
         default = tuned.order_when_workers_are_picked if job.picks_workers else tuned.order_when_workers_ask
         order = self.order or default

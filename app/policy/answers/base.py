@@ -33,14 +33,10 @@ class AnswerKind(Policy, ABC):
     """
 
     field: ClassVar[Literal["label", "labels", "value"]]  # of an answer on the wire
+    is_one_label: ClassVar[bool] = False
     fewest_names: ClassVar[int] = 2  # labels that a job of this kind must have
     most_names: ClassVar[int] = 1000
     takes_words: ClassVar[str]  # what an answer of a job of this kind is, for people
-
-    @property
-    def is_one_label(self) -> bool:
-        """Whether an answer is a single label."""
-        return self.field == "label"
 
     @abstractmethod
     def said(self, content: Content, labels: Sequence[str]) -> Said:
@@ -97,14 +93,3 @@ class AnswerKind(Policy, ABC):
     def allocation(self, allocation: Allocation) -> Allocation:
         """The allocation between items."""
         return allocation
-
-
-def position_of(name: str, labels: Sequence[str]) -> int:
-    """The position of a label; raises `WrongContent` with some labels that would be right."""
-    if name in labels:
-        return labels.index(name)
-    known = ", ".join(repr(label) for label in labels[:_LABELS_SHOWN])
-    raise WrongContent(f"Must be one of {known}", unknown=name)
-
-
-_LABELS_SHOWN = 20  # in an error

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from typing import Any, ClassVar, Literal
 
 from app.policy.allocation import Allocation
-from app.policy.answers.base import AnswerKind, Content, Said, WrongContent, position_of
+from app.policy.answers.base import AnswerKind, Content, Said, WrongContent
+from app.policy.answers.choice_answer import position_of
 from app.policy.answers.each_label import EachLabelModel, EveryLabel, MeanOverLabels, SetBelief
 from app.policy.answers.questions import Questions
 from app.policy.core.arrays import Array

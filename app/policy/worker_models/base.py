@@ -79,10 +79,6 @@ class WorkerModel(Policy, ABC):
         """A function that gives P(class) after any number of equal answers at once; None: only answer by answer."""
         return None
 
-    def information(self, state: State, skill: Array) -> Array | None:  # noqa: ARG002  from the probabilities of classes
-        """The mutual information of the next answer and the truth in nats, shape (items,), where there is a formula."""
-        return None
-
     def believed(self, shares: Array, skill: Array) -> Array:  # noqa: ARG002  nothing is kept of sources
         """What the opinions of a source say, as far as its skill, (parameters,), makes them reliable.
 
