@@ -61,7 +61,7 @@ def policy_of(name: str, labels: Sequence[str], workers: Workers, seed: int = 0)
     >>> policy_of("opt-kg", ["a", "b"], "pull").worker_model.kind, policy_of("opt-kg", ["a", "b"], "choose").refit
     ('anonymous', None)
     >>> policy_of("requallo-p0.2", ["a", "b"], "pull").requirement
-    Significance(kind='significance', alpha=0.2)
+    Significance(kind='significance', pseudo_votes=1.0, alpha=0.2)
     """
     family, own = _family(name)
     always, pull, choose = _TABLE[family]

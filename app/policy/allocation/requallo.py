@@ -10,7 +10,7 @@ from app.policy.core.arrays import Array
 from app.policy.core.belief import two_strongest
 from app.policy.core.lookahead import Lookahead
 from app.policy.core.policy import Uses
-from app.policy.requirements.base import chance_and_needs, expected_completeness
+from app.policy.requirements.base import expected_completeness, race_of_two
 
 
 class Requallo(Allocation):
@@ -19,7 +19,8 @@ class Requallo(Allocation):
         R = max(V+, V-) - V,    or  P V+ + (1 - P) V- - V.
 
     V is the expected completeness, V+ and V- what it becomes when the next vote goes to the stronger or to the weaker
-    of the two strongest labels, and P the probability that the stronger one wins (Eq. 2 and 7).
+    of the two strongest labels, and P the probability that the stronger one wins (Eq. 2 and 7). Where the worker model
+    weighs votes, all of them are of weighted votes (Eq. 10).
     """
 
     kind: Literal["requallo"] = "requallo"
@@ -33,9 +34,10 @@ class Requallo(Allocation):
         requirement = job.requirement
         now = expected_completeness(lookahead, requirement)
         up, down = (
-            expected_completeness(lookahead.after(label), requirement) for label in two_strongest(lookahead.now.counts)
+            expected_completeness(lookahead.after(label), requirement)
+            for label in two_strongest(requirement.counts(lookahead.now))
         )
         if self.reward == "optimistic":
             return np.maximum(up, down) - now
-        leader_wins = chance_and_needs(lookahead, requirement)[0]
+        leader_wins = race_of_two(lookahead, requirement).leader_wins
         return leader_wins * up + (1 - leader_wins) * down - now

@@ -68,7 +68,7 @@ __all__ = [
     "State",
 ]  # the types are those of `arrays`
 
-PSEUDO_VOTE = 1.0  # one per class, so that no class is at zero (Requallo, section 3.3)
+PSEUDO_VOTE = 1.0  # per class, unless a requirement says otherwise: no class is at zero (Requallo, section 3.3)
 
 
 @dataclass(frozen=True)
@@ -157,11 +157,6 @@ class Belief:
     def total(self) -> Array:
         """Answers per item, shape (items,)."""
         return np.asarray(self.votes.sum(axis=1))
-
-    @cached_property
-    def counts(self) -> Array:
-        """Weighted votes with one pseudo-vote per class, shape (items, classes)."""
-        return self.weights + PSEUDO_VOTE
 
     @cached_property
     def posterior(self) -> Array:

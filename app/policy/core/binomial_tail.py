@@ -19,7 +19,7 @@ def chance_of_so_few(few: Array, many: Array) -> Array:
     >>> chance_of_so_few(np.array([1.0, 0.0]), np.array([4.0, 4.0])).round(4).tolist()
     [0.1875, 0.0625]
     """
-    return np.asarray(special.betainc(many, few + 1, 0.5))
+    return np.where(many > 0, special.betainc(many, few + 1, 0.5), 1.0)
 
 
 def votes_that_outweigh(against: Array, tail: float) -> Array:

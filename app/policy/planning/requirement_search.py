@@ -112,7 +112,9 @@ def roundest(low: float, high: float) -> float:
 
 def _ratios(limits: Limits) -> Iterator[AnyRequirement]:
     first, second = _leading(limits)
-    yield from _each_between((first + 1) / (second + 1), 1.0, _LARGEST_RATIO, lambda c: Ratio(min_ratio=c))
+    extra = Ratio().pseudo_votes
+    ratios = (first + extra) / (second + extra)
+    yield from _each_between(ratios, 1.0, _LARGEST_RATIO, lambda c: Ratio(min_ratio=c))
 
 
 def _posteriors(limits: Limits) -> Iterator[AnyRequirement]:
@@ -123,7 +125,8 @@ def _posteriors(limits: Limits) -> Iterator[AnyRequirement]:
 def _significances(limits: Limits) -> Iterator[AnyRequirement]:
     """A smaller alpha asks for more votes. The test is p < alpha, so a p-value equal to alpha does not satisfy it."""
     first, second = _leading(limits)
-    tails = np.unique(np.round(chance_of_so_few(second + 1, first + 1), _DIGITS))
+    extra = Significance().pseudo_votes
+    tails = np.unique(np.round(chance_of_so_few(second + extra, first + extra), _DIGITS))
     for low, high in _thinned(list(pairwise([*tails[tails < _LARGEST_ALPHA], _LARGEST_ALPHA]))):
         yield Significance(alpha=roundest(float(low), float(high)))
 

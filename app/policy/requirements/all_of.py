@@ -50,6 +50,11 @@ class AllOf(Combination):
             return slowest
         return np.asarray(np.maximum(slowest, super().shortfalls(lookahead)))
 
+    def missing(self, lookahead: Lookahead) -> Array:
+        if Uses.NUMBER in self.uses:
+            return super().missing(lookahead)
+        return np.asarray(np.maximum.reduce([member.missing(lookahead) for member in self.of]))
+
     def answers_to_come(self, lookahead: Lookahead) -> Array:
         return np.asarray(np.maximum.reduce([member.answers_to_come(lookahead) for member in self.of]))
 

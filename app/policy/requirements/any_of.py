@@ -36,6 +36,9 @@ class AnyOf(Combination):
     def shortfalls(self, lookahead: Lookahead) -> Array:
         return np.asarray(np.minimum.reduce([lookahead.shortfalls(member) for member in self.of]))
 
+    def missing(self, lookahead: Lookahead) -> Array:
+        return np.asarray(np.minimum.reduce([member.missing(lookahead) for member in self.of]))
+
     def answers_to_come(self, lookahead: Lookahead) -> Array:
         return np.asarray(np.minimum.reduce([member.answers_to_come(lookahead) for member in self.of]))
 

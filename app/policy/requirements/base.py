@@ -2,12 +2,12 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
 from app.policy.core.arrays import Array, Index, Mask
-from app.policy.core.belief import Belief, two_strongest
+from app.policy.core.belief import PSEUDO_VOTE, Belief, two_strongest
 from app.policy.core.decision import Reason
 from app.policy.core.lookahead import FreshLookahead, Lookahead
 from app.policy.core.policy import Policy, Uses
@@ -15,6 +15,7 @@ from app.policy.quality.calibration import Calibration
 from app.policy.worker_models.base import WorkerModel
 
 HORIZON = 64  # votes to look ahead where there is no formula; an item that needs more is practically hopeless
+_TINY = 1e-300  # instead of no votes at all, by which nothing can be divided
 
 
 class Requirement(Policy, ABC):
@@ -55,6 +56,23 @@ class Requirement(Policy, ABC):
         """
         return lookahead.per_class(lambda c: self._add_votes_one_by_one(lookahead, c))
 
+    @property
+    def extra_votes(self) -> float | None:
+        """The votes that every class has from the start in what it compares; None: it compares no counts."""
+        return None
+
+    def counts(self, belief: Belief) -> Array:
+        """The votes that completeness is about, extra votes included, shape (items, classes)."""
+        return belief.weights + (PSEUDO_VOTE if self.extra_votes is None else self.extra_votes)
+
+    def missing(self, lookahead: Lookahead) -> Array:
+        """The votes that class c lacks to be accepted, as `counts` counts them; shape (items, classes).
+
+        This is what completeness is made of. `shortfalls` are whole answers of the next worker instead, which is the
+        same only where every vote weighs one.
+        """
+        return lookahead.shortfalls(self)
+
     def shortfall(self, lookahead: Lookahead) -> Array:
         """The fewest further votes that could satisfy the requirement, shape (items,).
 
@@ -83,14 +101,15 @@ class Requirement(Policy, ABC):
         return self.shortfall(lookahead)
 
     def progress(self, lookahead: Lookahead) -> Array:
-        """The expected completeness in real votes, from 0 to 1: the progress that people see."""
+        """The expected completeness in real answers, from 0 to 1: the progress that people see."""
         real = lookahead.now.total
         if lookahead.state.votes.shape[1] == 1:  # one estimate: nothing else can win
             return np.asarray(real / np.maximum(real + self.shortfall(lookahead), 1))
-        leader_wins, n, r_leader, r_runner_up = chance_and_needs(lookahead, self)
-        towards_leader = real / np.maximum(real + r_leader - n, 1)
-        towards_runner_up = real / np.maximum(real + r_runner_up - n, 1)
-        expected = leader_wins * towards_leader + (1 - leader_wins) * towards_runner_up
+        race, shortfalls, rows = race_of_two(lookahead, self), lookahead.shortfalls(self), np.arange(len(real))
+        towards_leader, towards_runner_up = (
+            real / np.maximum(real + shortfalls[rows, label], 1) for label in (race.leader, race.runner_up)
+        )
+        expected = race.leader_wins * towards_leader + (1 - race.leader_wins) * towards_runner_up
         return np.where(self.satisfied(lookahead.now), 1.0, np.clip(expected, 0.0, 1.0))
 
     def not_worth_asking(self, belief: Belief) -> Mask:
@@ -136,13 +155,14 @@ def fewest_votes(met: Callable[[Array], Mask], items: int, at_once: int = 2) -> 
 def expected_completeness(lookahead: Lookahead, requirement: Requirement) -> Array:
     """V of Requallo (Li et al., WSDM 2016, Eq. 1 and 2), shape (items,).
 
-    With a >= b the two strongest classes, pseudo-votes included, n = a + b, and r_1, r_2 the votes needed in all
-    when the stronger, or the weaker, is to win:
+    With a >= b the votes of the two strongest classes, pseudo-votes included, n = a + b, and r_1, r_2 the votes needed
+    in all when the stronger, or the weaker, is to win:
 
         P = a/n + b/r_1 if a > b, else 1/2;        V = P n/r_1 + (1 - P) n/r_2.
 
-    It reaches 1 when the requirement is met. With more votes the printed formula exceeds 1, because r(x) stays the same
-    while n grows. Here r is never below n, so V stays at 1. Open items never have that many votes.
+    Where votes are weighted, so are a, b and r (Eq. 10). V reaches 1 when the requirement is met. With more votes the
+    printed formula exceeds 1, because r(x) stays the same while n grows. Here r is never below n, so V stays at 1. Open
+    items never have that many votes.
 
     >>> from app.policy.core.belief import ItemContext, State
     >>> from app.policy.requirements import Ratio
@@ -152,18 +172,27 @@ def expected_completeness(lookahead: Lookahead, requirement: Requirement) -> Arr
     >>> expected_completeness(lookahead, Ratio(min_ratio=4)).round(4).tolist()
     [0.7733, 1.0]
     """
-    leader_wins, n, r_leader, r_runner_up = chance_and_needs(lookahead, requirement)
-    return leader_wins * n / r_leader + (1 - leader_wins) * n / r_runner_up
+    race = race_of_two(lookahead, requirement)
+    return race.leader_wins * race.n / race.r_leader + (1 - race.leader_wins) * race.n / race.r_runner_up
 
 
-def chance_and_needs(lookahead: Lookahead, requirement: Requirement) -> tuple[Array, Array, Array, Array]:
-    """P of Eq. 2 for the leader, the votes n of the two strongest, and r for the leader and for the runner-up."""
-    counts = lookahead.now.counts
+class RaceOfTwo(NamedTuple):
+    """The two strongest classes of each item, shape (items,) each."""
+
+    leader: Index
+    runner_up: Index
+    leader_wins: Array  # P of Eq. 2
+    n: Array  # the votes of both
+    r_leader: Array  # the votes of both that are needed if the leader is to win
+    r_runner_up: Array
+
+
+def race_of_two(lookahead: Lookahead, requirement: Requirement) -> RaceOfTwo:
+    """What Eq. 1 and 2 are made of; Eq. 10 where votes are weighted."""
+    counts, missing = requirement.counts(lookahead.now), requirement.missing(lookahead)
     rows = np.arange(len(counts))
     leader, runner_up = two_strongest(counts)
     a, b = counts[rows, leader], counts[rows, runner_up]
-    shortfalls = lookahead.shortfalls(requirement)
-    r_leader = a + b + shortfalls[rows, leader]
-    r_runner_up = a + b + shortfalls[rows, runner_up]
-    leader_wins = np.where(a > b, a / (a + b) + b / r_leader, 0.5)
-    return leader_wins, a + b, r_leader, r_runner_up
+    r_leader, r_runner_up = (np.maximum(a + b + missing[rows, label], _TINY) for label in (leader, runner_up))
+    leader_wins = np.where(a > b, a / np.maximum(a + b, _TINY) + b / r_leader, 0.5)
+    return RaceOfTwo(leader, runner_up, leader_wins, a + b, r_leader, r_runner_up)

@@ -42,6 +42,11 @@ class Combination(Requirement):
         """That of the first member which picks a result."""
         return next((each for each in self.of if each.picks_a_class), self.of[0]).certainty(belief)
 
+    @property
+    def extra_votes(self) -> float | None:
+        """Those of the first member that has any."""
+        return next((extra for member in self.of if (extra := member.extra_votes) is not None), None)
+
     def calibrated(self, calibration: Calibration, *, favourable: bool = False) -> Requirement:
         members = tuple(member.calibrated(calibration, favourable=favourable) for member in self.of)
         return self.model_copy(update={"of": members})

@@ -36,7 +36,7 @@ class Weighted(DirichletSkills):
 
     >>> model, context = Weighted(), ItemContext.plain(1)
     >>> state, _ = model.learn(model.start(context, 2), context, np.array([[4.0, 1.0]]), np.array([0]))
-    >>> model.read(state, context).counts.round(4).tolist()
+    >>> (model.read(state, context).weights + 1).round(4).tolist()
     [[1.8685, 1.1315]]
     """
 
@@ -50,7 +50,7 @@ class Weighted(DirichletSkills):
         return State(np.zeros((items, classes)), np.empty((items, 0)))
 
     def read(self, state: State, context: ItemContext) -> Belief:
-        weights = weighted_counts(state) - 1
+        weights = np.maximum(weighted_counts(state) - 1, 0.0)  # without votes it is 0, or in floats -4e-16
         alpha = weights + 1 + prior_votes(context, self.prior_weight)
         return Belief(state.votes, weights, state.votes.sum(axis=1), alpha, context)
 

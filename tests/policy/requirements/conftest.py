@@ -8,7 +8,11 @@ from app.policy.requirements import AllOf, AnyOf, Count, Margin, Posterior, Prof
 KINDS = [
     Ratio(min_ratio=4),
     Ratio(min_ratio=1.5),
+    Ratio(min_ratio=4, pseudo_votes=0),
+    Ratio(min_ratio=3, pseudo_votes=2.5),
     Significance(alpha=0.2),
+    Significance(alpha=0.1, pseudo_votes=0),
+    Significance(alpha=0.2, pseudo_votes=0.5),
     Significance(alpha=0.1875),
     Margin(c=1.5, epsilon=0.1),
     Margin(c=2, epsilon=1),
