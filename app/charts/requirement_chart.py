@@ -9,7 +9,8 @@ from app.charts.canvas import COLOURS, Drawing
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-_KINDS = ("ratio", "significance", "margin", "posterior", "profit", "count")  # the order gives each kind its colour
+# The order gives each kind its colour.
+_KINDS = ("ratio", "significance", "margin", "posterior", "profit", "count", "online-majority")
 
 
 @dataclass(frozen=True)

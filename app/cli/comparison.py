@@ -20,7 +20,7 @@ from app.cli.contenders import (
     check_number_of_labels,
 )
 from app.cli.progress_bar import progress
-from app.simulation.named_policies import NAMES, Workers
+from app.simulation.named_policies import NAMES, VARIANTS, Workers
 from app.simulation.policy_replay import OnProgress, group_budgets, replay, with_worker_choice
 from app.simulation.recorded_crowd import UNKNOWN, RecordedAnswers
 from app.simulation.replay_report import ReplayLine, as_table
@@ -66,7 +66,7 @@ def options(command: Callable[..., None]) -> Callable[..., None]:
         command(request=ComparisonRequest(**fields), **given)
 
     gathered.__doc__, gathered.__name__ = command.__doc__, command.__name__
-    named = f"Policies, separated by commas: {', '.join(NAMES)}, requallo-c5, requallo-p0.2, requallo-m3."
+    named = f"Policies, separated by commas: {', '.join([*NAMES, *VARIANTS])}."
     for option in (
         click.option("--plot", type=click.Path(dir_okay=False, path_type=Path), help="Save a chart, as .svg or .png."),
         click.option("--json", "as_json", is_flag=True, help="Print one JSON object per line instead of a table."),

@@ -39,12 +39,14 @@ _TABLE: dict[str, tuple[dict[str, Any], dict[str, Any], dict[str, Any]]] = {
     "dispatch": ({"requirement": {"kind": "margin"}}, _COUNTED, _COUNTED | _AS_PUBLISHED_CHOICE),
 }
 NAMES = tuple(_TABLE)
+VARIANTS = ("requallo-c5", "requallo-p0.2", "requallo-m3", "requallo-o5")  # examples: any number goes
 
-_VARIANT = re.compile(r"requallo-(?P<kind>[cpm])(?P<number>\d+(\.\d+)?)")
+_VARIANT = re.compile(r"requallo-(?P<kind>[cpmo])(?P<number>\d+(\.\d+)?)")
 _REQUIREMENTS = {
     "c": lambda number: {"kind": "ratio", "min_ratio": number},
     "p": lambda number: {"kind": "significance", "alpha": number},
     "m": lambda number: {"kind": "count", "labels": number},
+    "o": lambda number: {"kind": "online-majority", "labels": number},
 }
 
 
@@ -57,6 +59,7 @@ def policy_of(name: str, labels: Sequence[str], workers: Workers, seed: int = 0)
 
     Only `requallo` and `dispatch` (margin) close items before all recorded answers are used. `requallo` has ratio 4;
     `requallo-c5`, `requallo-p0.2` and `requallo-m3` are the paper's variants: ratio 5, significance .2, three labels.
+    `requallo-o5` stops once the majority of five labels is certain (the online majority of Gao et al.).
 
     >>> policy_of("opt-kg", ["a", "b"], "pull").worker_model.kind, policy_of("opt-kg", ["a", "b"], "choose").refit
     ('anonymous', None)
@@ -77,8 +80,6 @@ def _family(name: str) -> tuple[str, dict[str, Any]]:
     if variant is None:
         near = get_close_matches(name, NAMES, n=1)
         hint = f" Did you mean {near[0]}?" if near else ""
-        known = ", ".join(NAMES)
-        raise PolicyUnknown(
-            f"There is no policy {name!r}.{hint} Choose one of {known}, requallo-c5, requallo-p0.2, requallo-m3."
-        )
+        known = ", ".join([*NAMES, *VARIANTS])
+        raise PolicyUnknown(f"There is no policy {name!r}.{hint} Choose one of {known}.")
     return "requallo", {"requirement": _REQUIREMENTS[variant["kind"]](float(variant["number"]))}

@@ -10,7 +10,7 @@ from app.policy.core.belief import NOBODY, IntArray
 from app.policy.core.policy import Uses
 from app.policy.job_policy import JobPolicy
 from app.simulation.crowd_generator import Distribution, Recipe, generate_answers
-from app.simulation.named_policies import NAMES, Workers, policy_of
+from app.simulation.named_policies import NAMES, VARIANTS, Workers, policy_of
 from app.simulation.policy_replay import runs_sequentially, selection_for, step, with_worker_choice
 from app.simulation.recorded_crowd import RecordedAnswers, RecordedCrowd
 from app.simulation.recorded_runs import RecordedRuns
@@ -22,7 +22,7 @@ SEED = 20  # of a crowd that has it all
 HARD = Recipe(
     items=10, workers=7, skill=Distribution("uniform", 0.6, 0.95), difficulty=Distribution("beta", 1, 3), spammers=0.3
 )
-POLICIES = [*NAMES, "requallo-c5", "requallo-p0.2", "requallo-m3"]
+POLICIES = [*NAMES, *VARIANTS]
 
 Given = tuple[str, str, str]  # item, worker and label
 

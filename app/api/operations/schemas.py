@@ -9,7 +9,7 @@ from pydantic_core import PydanticCustomError
 from app.api.http.common_schemas import FirstErrorOnly, RequestBody, Share
 from app.api.http.pagination import NextCursor
 from app.domain.operation import OperationState
-from app.simulation.named_policies import NAMES, PolicyUnknown, Workers, policy_of
+from app.simulation.named_policies import NAMES, VARIANTS, PolicyUnknown, Workers, policy_of
 from app.simulation.selection import Order
 from app.use_cases.operations.replay import OWN_POLICY
 
@@ -58,7 +58,7 @@ class ReplayIn(RequestBody):
         Field(
             min_length=1,
             max_length=10,
-            description=f"`job` (its own policy), {', '.join(NAMES)}, requallo-c5, requallo-p0.2 or requallo-m3",
+            description=f"`job` (its own policy), {', '.join([*NAMES, *VARIANTS])}",
         ),
     ] = (OWN_POLICY, "information", "round-robin")
     labels_per_item: Annotated[

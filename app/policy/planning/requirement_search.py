@@ -14,7 +14,16 @@ from app.policy.core.belief import Belief
 from app.policy.core.binomial_tail import chance_of_so_few
 from app.policy.planning.cost_sensitive import Prior
 from app.policy.planning.stopping import Limits, StoppingOutcome, stopping_outcomes
-from app.policy.requirements import AnyRequirement, Count, Margin, Posterior, Profit, Ratio, Significance
+from app.policy.requirements import (
+    AnyRequirement,
+    Count,
+    Margin,
+    OnlineMajority,
+    Posterior,
+    Profit,
+    Ratio,
+    Significance,
+)
 
 _MOST_SETTINGS = 120  # that are tried of each kind
 _EPSILONS = (0.0, 0.05, 0.1, 0.2, 0.3)
@@ -35,6 +44,7 @@ def settings(limits: Limits) -> dict[str, list[AnyRequirement]]:
         "significance": list(_significances(limits)),
         "margin": list(_margins(limits)),
         "posterior": list(_posteriors(limits)),
+        "online-majority": [OnlineMajority(labels=n) for n in range(1, limits.most_labels + 1)],
         "count": [Count(labels=n) for n in range(1, limits.most_votes + 1)],
     }
 

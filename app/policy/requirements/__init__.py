@@ -9,6 +9,7 @@ from app.policy.requirements.any_of import AnyOf
 from app.policy.requirements.base import Requirement
 from app.policy.requirements.count import Count
 from app.policy.requirements.margin import Margin
+from app.policy.requirements.online_majority import OnlineMajority
 from app.policy.requirements.posterior import Posterior
 from app.policy.requirements.precision import Precision
 from app.policy.requirements.profit import Profit
@@ -16,7 +17,8 @@ from app.policy.requirements.ratio import Ratio
 from app.policy.requirements.significance import Significance
 
 AnyRequirement = Annotated[
-    Ratio | Significance | Margin | Posterior | Profit | Count | Precision | AllOf | AnyOf, Field(discriminator="kind")
+    Ratio | Significance | Margin | Posterior | Profit | OnlineMajority | Count | Precision | AllOf | AnyOf,
+    Field(discriminator="kind"),
 ]
 AllOf.model_rebuild(_types_namespace={"AnyRequirement": AnyRequirement})
 AnyOf.model_rebuild(_types_namespace={"AnyRequirement": AnyRequirement})
@@ -27,6 +29,7 @@ __all__ = [
     "AnyRequirement",
     "Count",
     "Margin",
+    "OnlineMajority",
     "Posterior",
     "Precision",
     "Profit",

@@ -3,7 +3,7 @@
 import pytest
 
 from app.policy.core.policy import Uses
-from app.policy.requirements import AllOf, AnyOf, Count, Margin, Posterior, Profit, Ratio, Significance
+from app.policy.requirements import AllOf, AnyOf, Count, Margin, OnlineMajority, Posterior, Profit, Ratio, Significance
 
 KINDS = [
     Ratio(min_ratio=4),
@@ -25,9 +25,13 @@ KINDS = [
     Profit(value=10, loss=30),
     Profit(value=10, loss=4),
     Profit(value=10, loss=10, prior=(3, 2)),
+    OnlineMajority(labels=1),
+    OnlineMajority(labels=4),
+    OnlineMajority(labels=7),
     Count(labels=1),
     Count(labels=4),
     AllOf(of=(Ratio(min_ratio=3), Count(labels=4))),
+    AllOf(of=(OnlineMajority(labels=5), Margin(c=1, epsilon=0.1))),
     AllOf(of=(Margin(c=1.5, epsilon=0.2, rounding="random"), Count(labels=3))),
     # For the item of the shortfall tests, a random draw undoes the margin of four votes to none when the fifth arrives.
     AllOf(of=(Margin(c=2.5, epsilon=0.05, rounding="random"), Count(labels=5))),
