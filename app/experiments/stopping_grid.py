@@ -57,7 +57,7 @@ def _chance_of_right(truth: Difficulty, right: npt.NDArray[np.int64], wrong: npt
 
 def of_strategy(strategy: Strategy) -> Array:
     """The rule of Gao et al. as a table: it looks at the votes of the leader and of the other class."""
-    x, y = np.indices((len(strategy.stop) + 1,) * 2)
+    x, y = np.indices((strategy.prior.horizon(strategy.loss) + 2,) * 2)
     stop = strategy.stops(np.maximum(x, y), np.minimum(x, y)).astype(np.float64)
     stop[-1], stop[:, -1] = 1.0, 1.0
     return stop

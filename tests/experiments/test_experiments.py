@@ -113,7 +113,7 @@ def test_the_linear_program_finds_what_dynamic_programming_does(loss):
     """No strategy with the same error, even a random one, is cheaper than Algorithm 1 of Gao et al."""
     prior = Prior(6, 2)
     strategy = best_strategy(prior, loss)
-    error = 1 - strategy.accuracy[0, 0]
+    error = 1 - strategy.accuracy
     answers, stop = cheapest(prior, error, 60)
     assert answers == pytest.approx(strategy.answers[0, 0], rel=1e-6)
     assert expected(stop, prior).accuracy == pytest.approx(1 - error, abs=1e-7)

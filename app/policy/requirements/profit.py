@@ -7,16 +7,18 @@ import numpy as np
 from pydantic import Field, field_validator
 from pydantic_core import PydanticCustomError
 
-from app.policy.core.arrays import Array, Index, IntArray, Mask
-from app.policy.core.belief import Belief, sole_leader, strongest_other
+from app.policy.core.arrays import Array, Index, Mask
+from app.policy.core.belief import NOBODY, Belief, sole_leader
 from app.policy.core.decision import Reason
 from app.policy.core.lookahead import Lookahead
 from app.policy.core.policy import Uses
 from app.policy.planning.cost_sensitive import Prior, Strategy, best_strategy
+from app.policy.planning.many_labels import ManyLabelStrategy, chance_of_leader, many_label_strategy
 from app.policy.requirements.base import Requirement
-from app.policy.requirements.on_counts import votes_in_words
+from app.policy.requirements.on_counts import two_highest, votes_in_words
 
 MOST_MONEY = 1e9
+_BINARY = 2  # two labels need a smaller table
 Shape = Annotated[float, Field(ge=1e-6, le=1000, allow_inf_nan=False)]
 
 
@@ -25,15 +27,26 @@ class Profit(Requirement):
 
         stop where  MI(m, l) L + Pr(+1) P'(m + 1, l) + Pr(-1) P'(m, l + 1) <= C,    P' the profit of going on.
 
-    This maximises the expected profit: value - loss if wrong - cost of all answers. It depends on the real votes of the
-    two strongest labels and on the item's own cost. Any label earns `value`, so `value` does not affect when to stop.
-    Where asking no longer pays and one label leads, that label is accepted. At a tie, or where asking does not pay even
-    at the start, the item is given up. A limit on the answers is taken into account from the start.
-    With the prior B(6, 2), the first answer is worth a quarter of the loss (Theorem 4.4):
+    This maximises the expected profit: value - loss if wrong - cost of all answers. It depends on the real votes and on
+    the item's own cost. Any label earns `value`, so `value` does not affect when to stop. Where asking no longer pays
+    and one label leads, that label is accepted. At a tie, or where asking does not pay even at the start, the item is
+    given up. A limit on the answers is taken into account from the start.
+
+    With K > 2 labels the prior is Dirichlet (section 3): how often workers choose each label is Dirichlet with a for
+    the right one and b / (K - 1) for each other one. Each label is right with the same probability before any answer.
+
+        P(k is right | v) ~ Gamma(a + v_k) / Gamma(b / (K - 1) + v_k);    stop where no way of going on saves its cost.
+
+    All ways are computed up to 25 votes (up to 67 with three labels); with more, the two strongest labels decide.
+
+    With two labels and the prior B(6, 2), the first answer is worth a quarter of the loss (Theorem 4.4), with three
+    labels 3/4 - 1/3 of it:
 
     >>> Profit(value=100, loss=100).satisfied(Belief.of([[1, 0], [3, 0], [3, 1]]))
     array([False,  True, False])
     >>> [bool(Profit(value=9, loss=loss).not_worth_asking(Belief.of([0, 0]))[0]) for loss in (4, 5)]
+    [True, False]
+    >>> [bool(Profit(value=9, loss=loss).not_worth_asking(Belief.of([0, 0, 0]))[0]) for loss in (2.4, 2.5)]
     [True, False]
     """
 
@@ -69,37 +82,29 @@ class Profit(Requirement):
     uses: ClassVar[Uses] = Uses.COST
 
     def satisfied(self, belief: Belief) -> Mask:
-        first, second = _two_highest(belief)
-        return np.asarray(self._stopped(belief) & (first > second))
+        return np.asarray(self._stopped(belief) & (self.winner(belief) != NOBODY))
 
     def winner(self, belief: Belief) -> Index:
         return sole_leader(belief.votes)
 
     def not_worth_asking(self, belief: Belief) -> Mask:
-        first, second = _two_highest(belief)
-        return np.asarray(self._stopped(belief) & (first == second))
+        return np.asarray(self._stopped(belief) & (self.winner(belief) == NOBODY))
 
     def shortfalls(self, lookahead: Lookahead) -> Array:
-        """From a table: the fewest votes with which a class is accepted against those of the strongest other."""
+        """From a table: the fewest votes with which a class is accepted against those of the others."""
         votes = lookahead.now.votes
-        against = strongest_other(votes).astype(np.int64)
         needed = np.empty_like(votes)
         for items, strategy in self._strategies(lookahead.now):
-            inside = np.minimum(against[items], len(strategy.votes_to_win) - 1)
-            needed[items] = np.maximum(strategy.votes_to_win[inside], against[items] + 1)
-        return np.maximum(needed - votes, 0.0)
+            needed[items] = strategy.shortfalls(votes[items])
+        return needed
 
     def answers_to_come(self, lookahead: Lookahead) -> Array:
         """The expectation of the strategy (Algorithm 5)."""
-        first, second = _two_highest(lookahead.now)
-        expected = np.empty(len(first))
-        for items, strategy in self._strategies(lookahead.now):
-            expected[items] = strategy.answers_to_come(first[items], second[items])
-        return expected
+        return self._answers_after(lookahead.now)
 
     def reason(self, belief: Belief, item: int) -> Reason:
-        first, second = (int(votes[item]) for votes in _two_highest(belief))
-        right = float(Prior(*self.prior).result_accuracy(first, second))
+        first, second = two_highest(belief.votes, item)
+        right = float(chance_of_leader(Prior(*self.prior), belief.votes[item : item + 1])[0])
         counted = f"{votes_in_words(first, second)}, so the leading label is right with probability {right:.2f}"
         if self.satisfied(belief)[item]:
             return Reason("profit", f"{counted}; another answer would cost more than it is expected to save.")
@@ -109,22 +114,21 @@ class Profit(Requirement):
         return Reason("profit-not-reached", f"{counted}; another answer is expected to save more than it costs.")
 
     def _stopped(self, belief: Belief) -> Mask:
-        first, second = _two_highest(belief)
-        stopped = np.empty(len(first), dtype=bool)
+        return np.asarray(self._answers_after(belief) == 0)
+
+    def _answers_after(self, belief: Belief) -> Array:
+        """How many further answers to expect, shape (items,); 0 where the strategy stops."""
+        expected = np.empty(len(belief.votes))
         for items, strategy in self._strategies(belief):
-            stopped[items] = strategy.stops(first[items], second[items])
-        return stopped
+            expected[items] = strategy.answers_after(belief.votes[items])
+        return expected
 
-    def _strategies(self, belief: Belief) -> Iterator[tuple[Mask, Strategy]]:
+    def _strategies(self, belief: Belief) -> Iterator[tuple[Mask, Strategy | ManyLabelStrategy]]:
         """The items of each cost, with the strategy for them."""
-        for cost in np.unique(belief.context.cost):
-            yield belief.context.cost == cost, self._strategy(float(cost))
-
-    def _strategy(self, cost: float) -> Strategy:
-        return best_strategy(Prior(*self.prior), self.loss / cost, self.most_answers)
-
-
-def _two_highest(belief: Belief) -> tuple[IntArray, IntArray]:
-    """The votes of the strongest and of the second strongest class, shape (items,) each."""
-    first, second = belief.votes.max(axis=1), strongest_other(belief.votes).min(axis=1)
-    return first.astype(np.int64), second.astype(np.int64)
+        prior, labels = Prior(*self.prior), belief.votes.shape[1]
+        for cost in np.unique(belief.context.cost).tolist():
+            items = belief.context.cost == cost
+            if labels == _BINARY:
+                yield items, best_strategy(prior, self.loss / cost, self.most_answers)
+            else:
+                yield items, many_label_strategy(prior, labels, self.loss / cost, self.most_answers)

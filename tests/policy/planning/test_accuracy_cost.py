@@ -181,10 +181,10 @@ def test_termination(prior, loss):
             if first >= horizon and 2 * first > total:
                 assert not goes_on
             if first <= horizon:
-                assert goes_on != uncapped.stop[first, total - first]
+                assert goes_on != uncapped.stops(first, total - first)
     capped = expected_outcome(prior, [loss], 2 * horizon + 2)
     assert (capped.accuracy[0], capped.answers[0]) == pytest.approx(
-        (uncapped.accuracy[0, 0], uncapped.answers[0, 0]), abs=1e-12
+        (uncapped.accuracy, uncapped.answers[0, 0]), abs=1e-12
     )
 
 
