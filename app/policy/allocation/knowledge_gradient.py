@@ -17,7 +17,8 @@ from app.policy.core.randomness import uniform
 _NOTHING = 1e-12
 # Far below any difference that matters, far above the 1e-12 to which priorities are kept.
 _LUCK = 1e-6
-_PLACE = 1e-12
+_PLACES = 1e6  # items until the first one's share has halved
+_STREAM = 2  # keeps these draws independent of those that round a margin, and of those of `random`
 
 
 class KnowledgeGradient(Allocation):
@@ -28,7 +29,8 @@ class KnowledgeGradient(Allocation):
     It is optimal when one answer is left, but it is not consistent. For whole numbers of votes it is exactly 0 wherever
     the votes are not tied, since no single answer can change the majority. So nearly all items have equal value, and
     `ties` decides: `random` draws evenly among them (randomised KG), `first` takes the item that was added first
-    (deterministic KG), which then gets all further answers (Proposition 3.1).
+    (deterministic KG), which then gets all further answers (Proposition 3.1). What breaks ties is positive and, like
+    the value, divided by the item's cost: where no answer gains anything, cheaper items come first.
 
     With votes (0, 0), (1, 0) and (1, 1):
 
@@ -54,7 +56,7 @@ class KnowledgeGradient(Allocation):
 
     def tie_break(self, lookahead: Lookahead) -> Array:
         if self.ties == "first":
-            return np.asarray(-_PLACE * lookahead.context.number)
+            return np.asarray(_LUCK / (1 + lookahead.context.number / _PLACES))
         return np.asarray(_LUCK / (1 + _waiting(lookahead.now)))
 
 
@@ -66,6 +68,7 @@ def _waiting(belief: Belief) -> Array:
     """
     waiting = np.zeros(len(belief.total))
     for turn in range(int(belief.total.max(initial=0)) + 1):
-        luck = uniform(belief.context.seed, belief.context.number, np.full(len(waiting), turn))
+        turns, stream = np.full(len(waiting), turn), np.full(len(waiting), _STREAM)
+        luck = uniform(belief.context.seed, belief.context.number, turns, stream)
         waiting -= np.where(turn <= belief.total, np.log1p(-luck), 0.0)
     return waiting

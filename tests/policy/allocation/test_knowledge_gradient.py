@@ -19,9 +19,10 @@ from app.policy.allocation import (
 from app.policy.allocation.certainty_gains import certainty_gains
 from app.policy.allocation.information import _uncertainty
 from app.policy.allocation.knowledge_gradient import _waiting
+from app.policy.allocation.random_choice import _next_ring
 from app.policy.core.belief import Belief, ItemContext, State
 from app.policy.core.lookahead import Lookahead
-from app.policy.engine import Engine
+from app.policy.engine import Engine, priority_of
 from app.policy.job_policy import JobPolicy
 from app.policy.requirements import Count, Ratio
 from app.policy.worker_models import Anonymous, OneCoin
@@ -178,6 +179,43 @@ def test_random_ties_have_no_memory():
             total[item] += 1
             last = item
     assert np.mean(again) == pytest.approx(0.25, abs=0.05)
+
+
+@pytest.mark.parametrize("ties", ["first", "random"])
+def test_without_gain_the_cheaper_item_comes_first(ties):
+    """Items without gain, at costs of 1 to 50 in both orders: an expensive one never comes before a cheaper one."""
+    for cost in (np.array([50.0, 3.0, 1.0]), np.array([1.0, 3.0, 50.0])):
+        for seed in range(20):
+            context = ItemContext(cost, np.zeros(3), np.array([1, 2, 900_000]), seed=seed)
+            state = State(np.array([[1.0, 0.0]] * 3), np.empty((3, 0)))
+            rank = priority_of(KnowledgeGradient(ties=ties), Lookahead.of(Anonymous(), state, context), JOB)
+            assert rank.min() > 0
+            if ties == "first":
+                assert np.argsort(-rank).tolist() == np.argsort(cost).tolist()
+
+
+def test_first_is_first_at_equal_cost_and_below_any_gain():
+    """In the order of the items, as far as there are items; a gain of .01 comes before all items without one."""
+    numbers = np.array([1, 2, 3, 999_999, 1_000_000, 10_000_000, 0])
+    votes = np.array([[1.0, 0.0]] * 6 + [[300.0, 300.0]])
+    context = ItemContext(np.ones(7), np.zeros(7), numbers)
+    lookahead = Lookahead.of(Anonymous(), State(votes, np.empty((7, 0))), context)
+    rank = priority_of(KnowledgeGradient(ties="first"), lookahead, JOB)
+    assert (np.diff(rank[:6]) < 0).all()
+    assert rank[6] > 0.01
+
+
+def test_ties_and_rounding_are_drawn_apart():
+    """Who comes next says nothing about whose margin is rounded up, nor about the turns of `random`."""
+    items = 20_000
+    context, votes = ItemContext.plain(items, seed=3), np.zeros((items, 2))
+    for answers in (0, 1):
+        votes[:, 0] = answers
+        belief = Belief.of(votes, context)
+        turn, rounding = np.exp(-_waiting(belief)), belief.uniform_draws()
+        ring = np.exp(-_next_ring(context.seed, context.number, np.full(items, answers)))
+        for one, other in ((turn, rounding), (turn, ring), (ring, rounding)):
+            assert abs(np.corrcoef(one, other)[0, 1]) < 4 / np.sqrt(items)
 
 
 @pytest.mark.parametrize("allocation", [OptimisticKnowledgeGradient(), Information()], ids=lambda a: a.kind)
