@@ -141,7 +141,7 @@ class Strategy:
         return np.asarray(needed[position].reshape(against.shape))
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=512)
 def best_strategy(prior: Prior, loss: float, most_answers: int | None = None) -> Strategy:
     """The strategy with the largest expected profit (Algorithm 1), for a loss in units of the cost of an answer.
 

@@ -83,9 +83,10 @@ def test_two_labels_are_the_papers():
     first, second = votes.max(axis=1).astype(int), votes.min(axis=1).astype(int)
     for prior, loss in product(PRIORS, [1.0, 5.0, 30.0, 90.0]):
         np.testing.assert_allclose(chance_of_leader(prior, votes), prior.result_accuracy(first, second), rtol=1e-9)
-        many, two = many_label_strategy(prior, 2, loss), best_strategy(prior, loss)
-        np.testing.assert_allclose(many.answers_after(votes), two.answers_to_come(first, second), atol=1e-9)
-        np.testing.assert_array_equal(many.shortfalls(votes), two.shortfalls(votes))
+        for limit in (None, 1, 4, 9):
+            many, two = many_label_strategy(prior, 2, loss, limit), best_strategy(prior, loss, limit)
+            np.testing.assert_allclose(many.answers_after(votes), two.answers_to_come(first, second), atol=1e-9)
+            np.testing.assert_array_equal(many.shortfalls(votes), two.shortfalls(votes))
 
 
 @pytest.mark.parametrize("prior", PRIORS, ids=str)
