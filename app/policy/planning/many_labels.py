@@ -9,12 +9,13 @@ from functools import lru_cache
 import numpy as np
 from scipy import special
 
-from app.policy.core.arrays import Array, Index, IntArray
+from app.policy.core.arrays import Array, Index, IntArray, Mask
 from app.policy.core.equal_rows import different_rows
 from app.policy.planning.cost_sensitive import ROUNDING, Prior, Strategy, best_strategy
 
 _MOST_STATUSES = 10_000  # that a table holds: all of up to 55 votes for three labels, 40 for four, 25 for 25 or more
 _MOST_VOTES = 200  # more than such a table has
+_LARGEST_KEY = 2**62
 Status = tuple[int, ...]
 
 
@@ -76,21 +77,32 @@ class ManyLabelStrategy:
     """Where to stop; votes have the shape (items, labels), money is in costs of an answer."""
 
     table: StatusTable
-    answers: Array  # (statuses,) the expected number to come; 0 where the strategy stops
+    goes_on: Mask  # (statuses,)
     two_strongest: Strategy  # for items with more votes than the table has
     most_answers: int | None
 
+    def stopped(self, votes: Array) -> Mask:
+        """Whether to stop at these votes, shape (items,)."""
+        different, position = _different(-np.sort(-votes, axis=1))
+        return ~np.array([self._goes_on_at(tuple(row[: np.count_nonzero(row)])) for row in different])[position]
+
     def answers_after(self, votes: Array) -> Array:
-        """How many further answers to expect at these votes, shape (items,); 0: stop."""
-        different, position = different_rows(-np.sort(-votes, axis=1))
-        expected = [self._answers_at(tuple(row[: np.count_nonzero(row)])) for row in different.astype(int).tolist()]
+        """How many further answers to expect at these votes, shape (items,)."""
+        answers = self.table.solve(self.two_strongest, self.most_answers)
+        different, position = _different(-np.sort(-votes, axis=1))
+        expected = []
+        for status in (tuple(row[: np.count_nonzero(row)]) for row in different):
+            known = self.table.position.get(status)
+            first, second = np.array((*status, 0, 0)[:2])
+            beyond = self.two_strongest.answers_to_come(first, second) if self._goes_on_at(status) else 0.0
+            expected.append(float(beyond if known is None else answers[known]))
         return np.array(expected)[position]
 
     def shortfalls(self, votes: Array) -> Array:
         """The fewest further votes for a label alone with which it is accepted, shape (items, labels)."""
         order = np.argsort(-votes, axis=1, kind="stable")
-        different, position = different_rows(np.take_along_axis(votes, order, axis=1))
-        needed, found = np.array([self._needed(row) for row in different.astype(int).tolist()]), np.empty_like(votes)
+        different, position = _different(np.take_along_axis(votes, order, axis=1))
+        needed, found = np.array([self._needed(row) for row in different]), np.empty_like(votes)
         np.put_along_axis(found, order, needed[position], axis=1)
         return found
 
@@ -102,22 +114,22 @@ class ManyLabelStrategy:
             others.remove(own)
             others = others[: np.count_nonzero(others)]
             more = max(others[0] + 1 - own, 0) if others else 0
-            while not own + more or self._answers_at((own + more, *others)):
+            while not own + more or self._goes_on_at((own + more, *others)):
                 more += 1
             found[own] = float(more)
         return [found[own] for own in row]
 
-    def _answers_at(self, status: Status) -> float:
+    def _goes_on_at(self, status: Status) -> bool:
         known = self.table.position.get(status)
         if known is not None:
-            return float(self.answers[known])
+            return bool(self.goes_on[known])
         if self.most_answers is not None and sum(status) >= self.most_answers:
-            return 0.0
-        first, second = status[0], status[1] if len(status) > 1 else 0
-        return float(self.two_strongest.answers_to_come(np.array(first), np.array(second)))
+            return False
+        first, second = np.array((*status, 0, 0)[:2])
+        return not self.two_strongest.stops(first, second)
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=4096)  # 10 kB each
 def many_label_strategy(prior: Prior, labels: int, loss: float, most_answers: int | None = None) -> ManyLabelStrategy:
     """The strategy with the largest expected profit, for a loss in units of the cost of an answer.
 
@@ -129,12 +141,12 @@ def many_label_strategy(prior: Prior, labels: int, loss: float, most_answers: in
 
     >>> strategy = many_label_strategy(Prior(6, 2), 3, 30.0)
     >>> votes = np.array([[0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [2.0, 0.0, 0.0], [1.0, 1.0, 1.0]])
-    >>> (strategy.answers_after(votes) > 0).tolist()
-    [True, True, False, True]
+    >>> strategy.stopped(votes).tolist()
+    [False, False, True, False]
     """
     table = _status_table(prior, labels)
     beyond = best_strategy(Prior(prior.a, prior.b / (labels - 1)), loss)
-    return ManyLabelStrategy(table, table.solve(beyond, most_answers), beyond, most_answers)
+    return ManyLabelStrategy(table, table.solve(beyond, most_answers) > 0, beyond, most_answers)
 
 
 @lru_cache(maxsize=8)
@@ -168,6 +180,17 @@ def _status_table(prior: Prior, labels: int) -> StatusTable:
                 begin.append(len(outcome))
             outcome.append(to)
             chance.append(likely)
+
+
+def _different(votes: Array) -> tuple[list[list[int]], Index]:
+    """The different rows of votes, and for each row its position among them."""
+    base, labels = int(votes.max(initial=0)) + 1, votes.shape[1]
+    if base**labels > _LARGEST_KEY:
+        different, position = different_rows(votes)
+        return different.astype(int).tolist(), position
+    key = votes.astype(np.int64) @ base ** np.arange(labels, dtype=np.int64)  # 20 times faster than comparing rows
+    _, first, position = np.unique(key, return_index=True, return_inverse=True)
+    return votes[first].astype(int).tolist(), position
 
 
 def _outcomes(prior: Prior, labels: int, status: Status, weight: list[float]) -> list[tuple[Status, float]]:

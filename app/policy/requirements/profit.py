@@ -100,7 +100,10 @@ class Profit(Requirement):
 
     def answers_to_come(self, lookahead: Lookahead) -> Array:
         """The expectation of the strategy (Algorithm 5)."""
-        return self._answers_after(lookahead.now)
+        expected = np.empty(len(lookahead.now.votes))
+        for items, strategy in self._strategies(lookahead.now):
+            expected[items] = strategy.answers_after(lookahead.now.votes[items])
+        return expected
 
     def reason(self, belief: Belief, item: int) -> Reason:
         first, second = two_highest(belief.votes, item)
@@ -114,14 +117,10 @@ class Profit(Requirement):
         return Reason("profit-not-reached", f"{counted}; another answer is expected to save more than it costs.")
 
     def _stopped(self, belief: Belief) -> Mask:
-        return np.asarray(self._answers_after(belief) == 0)
-
-    def _answers_after(self, belief: Belief) -> Array:
-        """How many further answers to expect, shape (items,); 0 where the strategy stops."""
-        expected = np.empty(len(belief.votes))
+        stopped = np.empty(len(belief.votes), dtype=bool)
         for items, strategy in self._strategies(belief):
-            expected[items] = strategy.answers_after(belief.votes[items])
-        return expected
+            stopped[items] = strategy.stopped(belief.votes[items])
+        return stopped
 
     def _strategies(self, belief: Belief) -> Iterator[tuple[Mask, Strategy | ManyLabelStrategy]]:
         """The items of each cost, with the strategy for them."""

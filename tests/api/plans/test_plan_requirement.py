@@ -6,7 +6,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-KINDS = {"ratio", "significance", "margin", "posterior", "profit", "count"}
+KINDS = {"ratio", "significance", "margin", "posterior", "profit", "online-majority", "count"}
 
 
 @pytest.fixture

@@ -86,6 +86,7 @@ def test_two_labels_are_the_papers():
         for limit in (None, 1, 4, 9):
             many, two = many_label_strategy(prior, 2, loss, limit), best_strategy(prior, loss, limit)
             np.testing.assert_allclose(many.answers_after(votes), two.answers_to_come(first, second), atol=1e-9)
+            np.testing.assert_array_equal(many.stopped(votes), two.stopped(votes))
             np.testing.assert_array_equal(many.shortfalls(votes), two.shortfalls(votes))
 
 
@@ -99,6 +100,7 @@ def test_stops_where_trying_everything_says(prior, labels, loss, most):
     votes = votes_up_to(labels, most)
     expected = [outcome_of_the_best(prior, loss, most, tuple(each))[1] for each in votes.astype(int).tolist()]
     np.testing.assert_allclose(strategy.answers_after(votes), expected, atol=1e-9)
+    np.testing.assert_array_equal(strategy.stopped(votes), np.array(expected) == 0)
 
 
 @pytest.mark.parametrize("loss", [3.0, 6.0, 12.0])
@@ -139,7 +141,9 @@ def test_many_votes_are_decided_by_the_two_strongest(labels):
     votes[:, 0], votes[:, 1], votes[:, 2] = [200, 60, 60], [100, 60, 60], [0, 0, 59]
     expected = many_label_strategy(Prior(6, 2), labels, 100.0).answers_after(votes)
     assert (expected > 0).tolist() == [False, True, True]
+    assert many_label_strategy(Prior(6, 2), labels, 100.0).stopped(votes).tolist() == [True, False, False]
     assert not many_label_strategy(Prior(6, 2), labels, 100.0, 100).answers_after(votes).any()
+    assert many_label_strategy(Prior(6, 2), labels, 100.0, 100).stopped(votes).all()
 
 
 @pytest.mark.parametrize("labels", [3, 12, 1000])
