@@ -289,6 +289,10 @@ class JobPolicy(BaseModel):
         plain = Ballots.of(item, worker, np.zeros(np.shape(said), dtype=np.intp), **sizes)
         return replace(plain, value=np.asarray(said), gold=None if gold is None else np.asarray(gold))
 
+    def on_questions(self, ballots: Ballots) -> Ballots:
+        """The same answers as answers to the questions of their items, which is what aggregations label."""
+        return ballots if self.questions is None else self.questions.ballots(ballots)
+
     @property
     def interval_confidence(self) -> float:
         """How surely the interval of a result holds, where answers are numbers."""

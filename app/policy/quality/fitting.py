@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from app.policy.answers.questions import Questions
 from app.policy.core.arrays import Array, IntArray, Mask
 from app.policy.core.ballots import UNKNOWN, Ballots
 from app.policy.core.belief import ItemContext, State
@@ -45,6 +46,7 @@ def fit(
     stage_only: bool = False,
     audited: IntArray | None = None,
     calibration_prior: CalibrationPrior = WITH_GOLD,
+    questions: Questions | None = None,
 ) -> Fit:
     """Choose the stage by the job's own answers, then fit them all under it.
 
@@ -59,6 +61,8 @@ def fit(
     else: no skill is fitted by it, and no item gets its label from it. `calibration_prior` is what is expected of the
     map before any truth.
 
+    Where items are several `questions`, each is fitted, and calibrated, as an item of its own.
+
     >>> from app.policy.worker_models import OneCoin
     >>> ballots = Ballots.of(*np.divmod(np.arange(9), 3), [0, 0, 0, 1, 1, 1, 0, 0, 1], items=4)
     >>> known = np.tile([4.0, 1.0], (3, 1))
@@ -66,6 +70,9 @@ def fit(
     >>> found.stage, found.refitted.state.votes.tolist()
     (0, [[3.0, 0.0], [0.0, 3.0], [2.0, 1.0], [0.0, 0.0]])
     """
+    if questions is not None:
+        ballots, context = questions.ballots(ballots), questions.context(context)
+        audited = None if audited is None else questions.known(audited)
     stages = model.stages(ballots.classes).crediting(crowd.stated)
     informed = ballots.informed | context.known
     echoes = None if ballots.opinions is None else find_echoes(ballots.on(informed), context.rows(informed))
@@ -82,6 +89,7 @@ def fit(
     found = None if audited is None else audited[informed]
     checks = _checks(stages.model(chosen), some_ballots, some_context, refitted, found)
     calibration = None if checks is None else calibrate(*checks, calibration_prior)
+    state = state if questions is None else questions.folded(state)
     return Fit(chosen, choice, replace(refitted, state=state, skill=skill), calibration, echoes)
 
 

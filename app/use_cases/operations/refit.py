@@ -135,6 +135,7 @@ def _fit_history(history: History) -> tuple[Fit, dict[str, LowInformation]]:
         crowd,
         audited=history.audited,
         calibration_prior=job.calibration_prior or WITH_GOLD,
+        questions=job.policy.questions,
     )
     return found, find_low_information(history, found, ballots.given)
 

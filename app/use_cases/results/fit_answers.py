@@ -38,4 +38,5 @@ class Fits:
 async def _fit(database: AsyncEngine, job_id: UUID, aggregation: AnyAggregation) -> Consensus:
     async with database.connect() as connection:
         history = await read_history(connection, job_id)
-    return await asyncio.to_thread(lambda: aggregation.fit(ballots_of(history)))
+    policy = history.job.policy
+    return await asyncio.to_thread(lambda: aggregation.fit(policy.on_questions(ballots_of(history))))
