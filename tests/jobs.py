@@ -7,6 +7,26 @@ PLAIN_VOTES = {
     "worker_model": {"kind": "anonymous"},
     "aggregation": {"kind": "majority"},
 }
+# A job of each kind of answers, as far as it differs from one whose answers are one label.
+KINDS: dict[str, dict] = {
+    "choice": {},
+    "choices": {"answer": {"kind": "choices"}},
+    "ordinal": {"answer": {"kind": "ordinal"}},
+    "number": {
+        "answer": {"kind": "number", "low": 0, "high": 100},
+        "labels": [],
+        "requirement": {"kind": "precision", "half_width": 8},
+        "worker_model": {"kind": "number"},
+        "aggregation": {"kind": "model"},
+    },
+}
+# What an answer of each kind says, by a number.
+ANSWERS = {
+    "choice": lambda number: {"label": ("dog", "cat")[number % 2]},
+    "choices": lambda number: {"labels": (["cat"], ["dog", "cat"], [])[number % 3]},
+    "ordinal": lambda number: {"label": ("dog", "cat")[number % 2]},
+    "number": lambda number: {"value": 9.5 * (number % 10)},
+}
 LEARNING = {"requirement": {"kind": "posterior"}, "worker_model": {"kind": "auto"}, "aggregation": {"kind": "model"}}
 
 
@@ -25,7 +45,10 @@ class JobClient:
         return response.json()
 
     async def answer(self, item: str, worker: str, label: str) -> httpx.Response:
-        return await self.http.post(f"{self.path}/answers", json={"item": item, "worker": worker, "label": label})
+        return await self.say(item, worker, label=label)
+
+    async def say(self, item: str, worker: str, **said: object) -> httpx.Response:
+        return await self.http.post(f"{self.path}/answers", json={"item": item, "worker": worker} | said)
 
     async def status(self) -> dict:
         return (await self.http.get(self.path)).json()

@@ -8,6 +8,7 @@ import numpy as np
 from sqlalchemy import Row, text
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+from app.policy.answers import Said
 from app.policy.core.belief import ItemContext, State
 from app.policy.core.decision import Decision, Verdict
 from app.policy.engine import Engine
@@ -70,17 +71,17 @@ class Replay:
         self.states: dict[int, State] = {number: engine.initial(context) for number, context in self.context.items()}
         self.skills: dict[str, np.ndarray] = {}
         self.closed: dict[int, Verdict] = {}
-        self.voters: dict[int, list[tuple[str | None, int]]] = {number: [] for number in self.context}
+        self.voters: dict[int, list[tuple[str | None, Said]]] = {number: [] for number in self.context}
         first = {number: self._judge(number).max_open_assignments[0] for number in self.context}
         self.wanted: dict[int, list[float]] = {number: [wanted] for number, wanted in first.items()}  # after n answers
 
-    def answer(self, number: int, worker: str | None, label: int) -> Verdict:
+    def answer(self, number: int, worker: str | None, said: Said) -> Verdict:
         state, learned = self.engine.learn(
-            self.states[number], self.context[number], self._skill(worker)[None, :], np.array([label])
+            self.states[number], self.context[number], self._skill(worker)[None, :], np.array([said])
         )
         self.states[number] = state
         self._learn(worker, learned[0])
-        self.voters[number].append((worker, label))
+        self.voters[number].append((worker, said))
         if number in self.closed:  # an answer under a lease that was out when the item closed; its verdict stands
             self.wanted[number].append(0)
             return self.closed[number]
@@ -110,11 +111,16 @@ class Replay:
             self._learn(voter, self.engine.policy.worker_model.score(self._skill(voter)[None, :], agreed)[0])
 
 
+def said_in(answer: Row[Any]) -> Said:
+    """What a stored answer says."""
+    return answer.label if answer.value is None else answer.value
+
+
 def replayed(history: History) -> Replay:
     """Follow a job answer by answer: the same verdicts, then the same votes, evidence, priorities and skills."""
     replay = Replay(history.engine, history.items)
     for answer in history.answers:
-        told = replay.answer(answer.item_id, answer.worker, answer.label)
+        told = replay.answer(answer.item_id, answer.worker, said_in(answer))
         assert told.decision == answer.verdict["decision"]
         assert told.label == answer.verdict["label"]
         assert told.reason.message == answer.verdict["reason"]["message"]

@@ -121,12 +121,6 @@ class AnswerIn(RequestBody):
     ] = None
 
     @model_validator(mode="after")
-    def _says_something(self) -> "AnswerIn":
-        if self.label is None and self.labels is None and self.value is None:
-            raise PydanticCustomError("no_answer", "Must have `label`, or what else the job takes: `labels` or `value`")
-        return self
-
-    @model_validator(mode="after")
     def _says_which(self) -> "AnswerIn":
         if self.assignment is None and (self.item is None or self.worker is None):
             raise PydanticCustomError("which_item", "Must have `assignment`, or both `item` and `worker`")

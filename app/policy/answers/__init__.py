@@ -11,6 +11,7 @@ from app.policy.answers.number_answer import NumberAnswer
 from app.policy.answers.ordinal_answer import OrdinalAnswer
 
 AnyAnswer = Annotated[ChoiceAnswer | ChoicesAnswer | OrdinalAnswer | NumberAnswer, Field(discriminator="kind")]
+OneLabelAnswer = Annotated[ChoiceAnswer | OrdinalAnswer, Field(discriminator="kind")]  # of which there are forecasts
 
 __all__ = [
     "AnswerKind",
@@ -19,6 +20,7 @@ __all__ = [
     "ChoicesAnswer",
     "Content",
     "NumberAnswer",
+    "OneLabelAnswer",
     "OrdinalAnswer",
     "Said",
     "WrongContent",

@@ -25,7 +25,12 @@ class OneLabel(AnswerKind):
 
 
 class ChoiceAnswer(OneLabel):
-    """An answer is one of the labels; labels have no order (Dawid and Skene 1979)."""
+    """An answer is one of the labels; labels have no order (Dawid and Skene 1979).
+
+        result = argmax_t P(t | answers).
+
+    A worker who is wrong gives any other label.
+    """
 
     kind: Literal["choice"] = "choice"
 

@@ -17,7 +17,12 @@ _LARGEST = 1e12
 
 
 class NumberAnswer(AnswerKind):
-    """An answer is a number from `low` to `high`; the result is an estimate with an interval."""
+    """An answer is a number from `low` to `high`; the result is an estimate with an interval (Raykar et al. 2010).
+
+        answer = truth + bias of its worker + noise,        result = E(truth | answers).
+
+    Workers differ in bias and in noise, and items in how far answers scatter.
+    """
 
     kind: Literal["number"] = "number"
     field: ClassVar[Literal["value"]] = "value"

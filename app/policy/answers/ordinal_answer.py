@@ -10,7 +10,7 @@ from app.policy.worker_models import WorkerModel
 
 
 class OrdinalAnswer(OneLabel):
-    """An answer is one of the labels, which are in order: near misses are likelier than far ones.
+    """An answer is one of the labels, which are in order (Dawid and Skene 1979): near misses are likelier.
 
     The label of an item is the most likely one, or the median of what is believed:
 

@@ -36,7 +36,7 @@ class Fit:
     echoes: Mask | None = None  # (workers,) who repeats the opinions; None: there are none
 
 
-def fit(
+def fit(  # noqa: PLR0913  half of them are keywords with a default
     model: WorkerModel,
     stage: int,
     ballots: Ballots,

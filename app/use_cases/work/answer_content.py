@@ -5,7 +5,7 @@ from typing import Any
 
 from app.domain.item import ItemDecision
 from app.domain.job import Job
-from app.errors import AnswerKindWrong, FieldError, LabelUnknown
+from app.errors import AnswerKindWrong, FieldError, InvalidInput, LabelUnknown
 from app.policy.answers import Content, Said, WrongContent
 from app.use_cases.work.judging import estimates
 
@@ -17,12 +17,11 @@ def said_in(job: Job, sent: Mapping[str, Any], pointer: str) -> Said:
     """
     kind = job.policy.answer
     named = [name for name, content in sent.items() if content is not None]
-    if named != [kind.field]:
-        wrong = next((name for name in named if name != kind.field), kind.field)
-        problem = f"Must be left out: send `{kind.field}`" if wrong != kind.field else "Must be present"
-        raise AnswerKindWrong(
-            f"An answer of this job is {kind.takes_words}.", errors=(FieldError(f"{pointer}/{wrong}", problem),)
-        )
+    if not named:
+        raise InvalidInput.at(f"{pointer}/{kind.field}", f"Is required: an answer of this job is {kind.takes_words}")
+    if wrong := [name for name in named if name != kind.field]:
+        problem = FieldError(f"{pointer}/{wrong[0]}", f"Must be left out: send `{kind.field}`")
+        raise AnswerKindWrong(f"An answer of this job is {kind.takes_words}.", errors=(problem,))
     return said_as(job, sent[kind.field], f"{pointer}/{kind.field}")
 
 

@@ -45,7 +45,7 @@ def assert_problem(response: httpx.Response, status: int, code: str) -> dict:
         (
             {"requirement": {"kind": "ratio", "maximum": 3}},
             "#/requirement/maximum",
-            "Unknown field; the known fields are kind, min_ratio",
+            "Unknown field; the known fields are kind, pseudo_votes, min_ratio",
         ),
         (
             {"requirement": {"kind": "all", "of": [{"kind": "count", "labels": 0}]}},

@@ -193,7 +193,7 @@ async def test_hot_routes_refuse_unknown_parameters_too(new_job, client):
         ({"max_label": 3}, "Unknown field; did you mean `max_labels`?"),
         ({"requirement": {"kind": "posterior", "min_probabilty": 0.9}}, "did you mean `min_probability`?"),
         ({"requirement": {"kind": "posterior", "min_probability": 95}}, "; write 95 % as 0.95"),
-        ({"labels": ["cat"]}, "Must have at least 2 entries"),
+        ({"labels": ["cat"]}, "Must have at least 2 labels"),
         ({"requirement": {"min_ratio": 4}}, "Must have a `kind`"),
         ({"worker_model": {"kind": "autos"}}, "There is no kind 'autos'; choose one of"),
         ({"worker_model": "auto"}, "Must be an object"),

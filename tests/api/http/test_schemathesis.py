@@ -97,6 +97,7 @@ FORMS = ["application/json", "application/x-ndjson", "text/csv", "application/vn
 CONTRARY = {
     "/v1/plans/accuracy-cost": {"prior", "at", "budget", "items", "max_cost", "min_accuracy"},
     "/v1/plans/fitness": {"prior"},
+    "/v1/plans/forecast": {"answer"},
 }
 PLAN_FORMS = ["application/json", "image/svg+xml", "*/*", "image/png"]
 

@@ -5,29 +5,39 @@ import asyncio
 import pytest
 
 from app.policy.catalog import catalog
+from tests.jobs import ANSWERS, KINDS
 from tests.promises.replay import history_of, replayed
 
 CATALOG = catalog()
 NEEDED = {
     "profit": {"value": 50, "loss": 50},
     "count": {"labels": 3},
+    "online-majority": {"labels": 5},
+    "precision": {"half_width": 8},
     "all": {"of": [{"kind": "ratio"}, {"kind": "count", "labels": 4}]},
     "any": {"of": [{"kind": "posterior"}, {"kind": "count", "labels": 4}]},
     "margin": {"rounding": "random"},
     "spam-filter": {"alpha": 0.4, "min_labels": 3},
 }
+ONLY_NUMBERS = {"precision", "number"}  # kinds of policies
 EVERY = [
-    pytest.param(family, {"kind": entry.kind} | NEEDED.get(entry.kind, {}), id=f"{family}-{entry.kind}")
+    pytest.param(
+        "number" if entry.kind in ONLY_NUMBERS else "choice",
+        family,
+        {"kind": entry.kind} | NEEDED.get(entry.kind, {}),
+        id=f"{family}-{entry.kind}",
+    )
     for family, entries in CATALOG.items()
     for entry in entries
-]
+    if family != "answer"
+] + [pytest.param(kind, "answer", fields.get("answer", {"kind": "choice"}), id=kind) for kind, fields in KINDS.items()]
 
 
 def truth(number: int) -> str:
     return "cat" if number % 2 else "dog"
 
 
-async def label_everything(job, workers: int) -> None:
+async def label_everything(job, workers: int, kind: str = "choice") -> None:
     """Workers of different quality ask and answer at once until there is nothing left to do."""
 
     async def work(number: int) -> None:
@@ -35,33 +45,46 @@ async def label_everything(job, workers: int) -> None:
             for one in ask["assignments"]:
                 item = int(one["item"][1:])
                 slip = (item * 7 + number * 5) % 11 < number
-                await job.answer(one["item"], f"w{number}", truth(item + slip))
+                await job.say(one["item"], f"w{number}", **ANSWERS[kind](item + slip))
 
     await asyncio.gather(*(work(number) for number in range(workers)))
 
 
-@pytest.mark.parametrize(("family", "policy"), EVERY)
-async def test_a_job_runs_to_its_end_and_can_be_replayed(new_job, database, family, policy):
+@pytest.mark.parametrize(("kind", "family", "policy"), EVERY)
+async def test_a_job_runs_to_its_end_and_can_be_replayed(new_job, database, kind, family, policy):
     """The committed answers, in order, through the pure engine: the same votes, evidence, skills and verdicts."""
-    job = await new_job(costs=["1", "0.5", "2"] * 3, budget="60", seed=5, refit=None, **{family: policy})
-    await label_everything(job, workers=5)
+    fields = {"budget": "60", "seed": 5, "refit": None} | KINDS[kind] | {family: policy}
+    job = await new_job(costs=["1", "0.5", "2"] * 3, **fields)
+    await label_everything(job, workers=5, kind=kind)
     status = await job.status()
     assert status[family]["kind"] == policy["kind"]
     assert status["answers"] > 9
     assert float(status["reserved"]) == 0
-    labels = [result["label"] for result in await job.results()]
+    results = await job.results()
     history = await history_of(database, job.id)
-    replay = replayed(history)
-    if family != "aggregation":
+    replay, answer = replayed(history), history.policy.answer
+    if family != "aggregation" and kind != "number":  # whose results are estimates
         for item_id, verdict in replay.closed.items():
             if verdict.label is not None:
-                assert labels[item_id - 1] == history.policy.labels[verdict.label]
+                assert results[item_id - 1][answer.field] == answer.content(verdict.label, history.policy.labels)
 
 
 async def test_the_catalog_lists_every_kind_with_schema_formula_and_paper(client):
     listed = (await client.get("/v1/catalog")).json()
     kinds = {family: [policy["kind"] for policy in policies] for family, policies in listed.items()}
-    assert kinds["requirement"] == ["ratio", "significance", "margin", "posterior", "profit", "count", "all", "any"]
+    assert kinds["answer"] == ["choice", "choices", "ordinal", "number"]
+    assert kinds["requirement"] == [
+        "ratio",
+        "significance",
+        "margin",
+        "posterior",
+        "profit",
+        "online-majority",
+        "count",
+        "precision",
+        "all",
+        "any",
+    ]
     assert set(kinds["allocation"]) == {
         "requallo",
         "opt-kg",
@@ -83,6 +106,7 @@ async def test_the_catalog_lists_every_kind_with_schema_formula_and_paper(client
         "two-coin",
         "confusion",
         "auto",
+        "number",
     }
     assert set(kinds["aggregation"]) == {"model", "majority", "weighted", "one-coin", "dawid-skene", "glad", "kos"}
     assert kinds["worker_choice"] == ["pull", "ucb", "pair"]

@@ -4,15 +4,17 @@ from decimal import Decimal
 from typing import Annotated
 
 import numpy as np
-from pydantic import Field, field_validator
+from pydantic import AfterValidator, Field, field_validator
 from pydantic_core import PydanticCustomError
 
 from app.api.http.common_schemas import AmountIn, CostIn, FirstErrorOnly, RequestBody
 from app.api.plans.forecast_schemas import ForecastFacts, JobOutcomeOut
 from app.api.plans.plan_schemas import PlanOut
 from app.api.plans.prior_schemas import PriorIn, PriorOut
+from app.policy.answers import ChoiceAnswer, OneLabelAnswer
 from app.policy.core.belief import Array
-from app.policy.job_policy import JobPolicy
+from app.policy.core.text import Label
+from app.policy.job_policy import JobPolicy, all_different
 
 _MOST_ITEMS = 1_000_000
 _MOST_LABELS = 100
@@ -38,8 +40,21 @@ class CrowdIn(RequestBody):
 
 
 class ForecastPlanIn(JobPolicy):
-    """A job as for `POST /v1/jobs`, with assumptions about its items and its crowd."""
+    """A job as for `POST /v1/jobs`, with assumptions about its items and its crowd.
 
+    Simulated crowds give one label per answer, so there are no forecasts of other kinds of answers.
+    """
+
+    answer: Annotated[OneLabelAnswer, Field(description="What a worker answers: one label")] = ChoiceAnswer()
+    labels: Annotated[
+        tuple[Label, ...],
+        Field(
+            min_length=2,
+            description="The labels that workers choose from, 100 at most",
+            json_schema_extra={"uniqueItems": True},
+        ),
+        AfterValidator(all_different),
+    ]
     items: Annotated[
         ItemCount | Annotated[list[ItemsOfCost], FirstErrorOnly(), Field(min_length=1, max_length=100)],
         Field(description="The number of items, or the number for each cost; a million at most"),
