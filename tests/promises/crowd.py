@@ -8,10 +8,11 @@ from typing import Any
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from tests.promises.invariants import broken_invariants
-from tests.promises.replay import History, history_of, over_asked, replayed
+from tests.promises.replay import History, history_of, over_asked, replayed, said_in
 from tests.promises.wire import Reply, Wire
 from tests.waiting import eventually
 
+Content = str | frozenset[str] | float  # what an answer says, in whatever order its labels were sent
 Who = tuple[str, str, str]  # job, item and worker; or job, assignment and nothing, where the worker has no name
 
 
@@ -22,9 +23,9 @@ class Record:
     left: int = 0  # requests to make
     statuses: Counter[int] = field(default_factory=Counter)
     codes: Counter[str] = field(default_factory=Counter)
-    accepted: dict[Who, str] = field(default_factory=dict)
+    accepted: dict[Who, Content] = field(default_factory=dict)
     first_time: Counter[str] = field(default_factory=Counter)  # per job, answers that were no repetition
-    contradicted: list[tuple[Who, str]] = field(default_factory=list)
+    contradicted: list[tuple[Who, Content]] = field(default_factory=list)
     refused: set[Who] = field(default_factory=set)
     given_back: dict[str, set[int]] = field(default_factory=dict)
 
@@ -42,16 +43,21 @@ class Record:
             code = one.get("error", one)["code"]
             self.codes[f"answer: {code}"] += 1
             if code == "answer-conflict":
-                self.contradicted.append((who, sent["label"]))
+                self.contradicted.append((who, content_of(sent)))
             self.refused.add(who)
             return
-        assert self.accepted.setdefault(who, sent["label"]) == sent["label"], "two different answers were accepted"
+        content = content_of(sent)
+        assert self.accepted.setdefault(who, content) == content, "two different answers were accepted"
         self.first_time[job] += not one["duplicate"]
         self.codes["late"] += one["late"] and not one["duplicate"]
 
 
 def who_of(job: str, sent: dict[str, Any]) -> Who:
     return (job, sent["item"], sent["worker"]) if sent.get("worker") else (job, sent["assignment"], "")
+
+
+def content_of(sent: dict[str, Any]) -> Content:
+    return frozenset(sent["labels"]) if "labels" in sent else sent["value"] if "value" in sent else sent["label"]
 
 
 class Client:
@@ -107,13 +113,13 @@ class Client:
         """The same again, or something else under the same name."""
         if self.answered:
             job, sent = self.rng.choice(self.answered)
-            await self.send(job, sent | {"label": self.rng.choice([sent["label"], job["labels"][0]])})
+            await self.send(job, sent | self.rng.choice([{}, self.some_answer(job)]))
 
     async def butt_in(self) -> None:
         """Answer without having asked."""
         job = self.rng.choice(self.jobs)
         item, worker = f"i{self.rng.randint(1, job['size'])}", self.some_worker()
-        await self.send(job, {"item": item, "worker": worker, "label": self.some_label(job)})
+        await self.send(job, {"item": item, "worker": worker} | self.some_answer(job))
 
     async def send(self, job: dict[str, Any], sent: dict[str, Any]) -> None:
         reply = await self.post(job, "/answers", sent)
@@ -127,13 +133,18 @@ class Client:
     def submission(self, job: dict[str, Any], one: dict[str, Any]) -> dict[str, Any]:
         names = {} if one["worker"] is None else {"item": one["item"], "worker": one["worker"]}
         by_name = names and self.rng.random() < 0.5
-        return names | ({} if by_name else {"assignment": one["id"]}) | {"label": self.some_label(job)}
+        return names | ({} if by_name else {"assignment": one["id"]}) | self.some_answer(job)
 
     def some_worker(self) -> str:
         return f"w{self.rng.randint(1, 40)}"  # fewer than clients: one worker's requests race with each other
 
-    def some_label(self, job: dict[str, Any]) -> str:
-        return self.rng.choice([job["labels"][1]] * 4 + job["labels"])
+    def some_answer(self, job: dict[str, Any]) -> dict[str, Any]:
+        kind, labels = job["answer"]["kind"], job["labels"]
+        if kind == "number":
+            return {"value": round(self.rng.gauss(50, 5), 3)}
+        if kind == "choices":
+            return {"labels": self.rng.choice([labels[1:]] * 4 + [[], labels[::-1], labels[:1]])}
+        return {"label": self.rng.choice([labels[1]] * 4 + labels)}
 
 
 async def wait_for_rest(url: str, job: dict[str, Any]) -> None:
@@ -154,15 +165,16 @@ async def assert_kept(database: AsyncEngine, job: dict[str, Any], record: Record
     """
     assert await broken_invariants(database, job["id"], at_rest=True) == {}
     history = await history_of(database, job["id"])
-    keys, labels = {item.item_id: item.key for item in history.items}, history.policy.labels
+    keys, policy = {item.item_id: item.key for item in history.items}, history.policy
     kept = {}
     for row in history.answers:
         named = (job["id"], keys[row.item_id], row.worker)
-        kept[named if row.worker else (job["id"], str(row.assignment_id), "")] = labels[row.label]
+        content = content_of({policy.answer.field: policy.answer.content(said_in(row), policy.labels)})
+        kept[named if row.worker else (job["id"], str(row.assignment_id), "")] = content
     assert len(kept) == len(history.answers)
-    assert {who: label for who, label in record.accepted.items() if who[0] == job["id"]} == kept
-    for who, label in record.contradicted:
-        assert who[0] != job["id"] or kept[who] != label, "refused for what was there before, which was the same"
+    assert {who: content for who, content in record.accepted.items() if who[0] == job["id"]} == kept
+    for who, content in record.contradicted:
+        assert who[0] != job["id"] or kept[who] != content, "refused for what was there before, which was the same"
     if job["refit"] is None:
         replay = replayed(history)
         assert over_asked(history, replay.wanted, record.given_back.get(job["id"], set())) == []

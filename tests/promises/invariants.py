@@ -16,14 +16,18 @@ INVARIANTS = {
             SELECT count(*) FROM assignment a
             WHERE a.job_id = i.job_id AND a.item_id = i.item_id AND a.state = 'live')""",
     "votes": """
-        SELECT count(*) FROM item i WHERE job_id = :job AND (SELECT sum(v) FROM unnest(votes) v) <> (
-            SELECT count(*) FROM answer a WHERE a.job_id = i.job_id AND a.item_id = i.item_id AND NOT a.withheld)""",
+        SELECT count(*) FROM item i JOIN job j USING (job_id)
+        WHERE job_id = :job AND (SELECT sum(v) FROM unnest(votes) v) <> (
+            SELECT count(*) FROM answer a WHERE a.job_id = i.job_id AND a.item_id = i.item_id AND NOT a.withheld
+        ) * (CASE j.policy -> 'answer' ->> 'kind' WHEN 'choices' THEN json_array_length(j.policy -> 'labels') ELSE 1 END)""",
     "votes by label": """
-        SELECT count(*) FROM item i, unnest(i.votes) WITH ORDINALITY AS v(given, label)
+        SELECT count(*) FROM item i JOIN job j USING (job_id), unnest(i.votes) WITH ORDINALITY AS v(given, place)
         WHERE i.job_id = :job AND v.given <> (
             SELECT count(*) FROM answer a
-            WHERE a.job_id = i.job_id AND a.item_id = i.item_id AND a.label = v.label - 1 AND a.counted
-                AND NOT a.withheld)""",
+            WHERE a.job_id = i.job_id AND a.item_id = i.item_id AND a.counted AND NOT a.withheld
+                AND CASE j.policy -> 'answer' ->> 'kind'
+                    WHEN 'choices' THEN a.label >> ((v.place - 1) / 2)::int & 1 = (v.place - 1) % 2  -- no, yes, no, ...
+                    ELSE a.label = v.place - 1 END)""",
     "counters": """
         SELECT count(*) FROM job j WHERE job_id = :job AND (
             answers <> (SELECT count(*) FROM answer WHERE job_id = :job)

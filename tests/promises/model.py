@@ -11,13 +11,14 @@ from typing import Any
 import httpx
 
 from tests.promises.calls import AddItems, Answers, Ask, Change, Pause, Register
-from tests.promises.terms import Terms, Votes
+from tests.promises.terms import FIELDS, Content, Terms, Votes
 
 DECISION = {"open": "continue", "resolved": "stop", "given_up": "give_up"}
 STATUS = {
     "assignment-unknown": 404,
     "item-unknown": 404,
     "label-unknown": 422,
+    "answer-kind": 422,
     "invalid-input": 422,
     "answer-conflict": 409,
     "item-closed": 409,
@@ -35,7 +36,7 @@ class ModelItem:
     cost: Decimal
     votes: Votes
     state: str = "open"
-    label: str | None = None
+    result: Any = None  # as the service writes it
 
 
 @dataclass
@@ -50,7 +51,7 @@ class ModelLease:
 
 @dataclass
 class ModelAnswer:
-    label: str
+    content: Content
     told: dict[str, Any]
 
 
@@ -139,7 +140,14 @@ class Model:
         for key in fresh:
             self.items[key] = ModelItem(key, *contents[key], self.terms.no_votes)
         assert reply.status_code == 201, reply.text
-        assert reply.json() == {"added": len(fresh), "unchanged": len(call.rows) - len(fresh), "warnings": []}
+        said = reply.json()
+        assert said == {"added": len(fresh), "unchanged": len(call.rows) - len(fresh), "warnings": said["warnings"]}
+        assert [one["code"] for one in said["warnings"]] == ["budget-too-small"] * self._buys_too_little()
+
+    def _buys_too_little(self) -> bool:
+        """Whether the budget pays for less than one answer per item, even at the cost of the cheapest."""
+        cheapest = min(item.cost for item in self.items.values())
+        return self.terms.budget is not None and self.terms.budget < cheapest * len(self.items)
 
     @check.register
     def _(self, call: Register, reply: httpx.Response) -> None:
@@ -159,7 +167,9 @@ class Model:
         self.everything_returned()
         said = reply.json()
         if self.paused:
-            assert (said["status"], said["reason"]["code"], said["assignments"]) == ("wait", "job-paused", [])
+            over = self.items and all(item.state != "open" for item in self.items.values())
+            expected = ("stop", "all-resolved") if over else ("wait", "job-paused")
+            assert (said["status"], said["reason"]["code"], said["assignments"]) == (*expected, [])
             self._check_waiting(said, reply.headers)
             return
         held = {} if call.worker is None else {one.number: one for one in self.live() if one.worker == call.worker}
@@ -242,7 +252,7 @@ class Model:
                 continue
             known = right.told.setdefault("whole", one)  # what was told first is told again, word for word
             assert one == known | {"duplicate": one["duplicate"]}
-            assert {name: one[name] for name in right.told["expected"]} == right.told["expected"]
+            assert {name: one.get(name) for name in right.told["expected"]} == right.told["expected"]
             right.told["expected"] = right.told["expected"] | {"duplicate": True}
 
     def _answer(self, sent: dict[str, Any]) -> "str | ModelAnswer":
@@ -255,14 +265,15 @@ class Model:
         key, worker = (lease.item, lease.worker) if lease else (sent["item"], sent["worker"])
         if key not in self.items:
             return "item-unknown"
-        if sent["label"] not in self.terms.labels:
-            return "label-unknown"
+        if refusal := self.terms.refusal(sent):
+            return refusal
         lease = lease or self.lease_of(key, worker)
         who = (key, worker) if worker is not None else lease.number
+        content = self.terms.content(sent)
         if who in self.answers:
-            return self.answers[who] if self.answers[who].label == sent["label"] else "answer-conflict"
+            return self.answers[who] if self.answers[who].content == content else "answer-conflict"
         refusal = self._refusal(self.items[key], worker, lease)
-        return refusal or self._accept(who, self.items[key], worker, lease, sent["label"])
+        return refusal or self._accept(who, self.items[key], worker, lease, content)
 
     def _refusal(self, item: ModelItem, worker: str | None, lease: ModelLease | None) -> str | None:
         if lease and lease.state == "live":
@@ -272,19 +283,23 @@ class Model:
         return None if self.affords(self.cost(item, worker)) else "budget-exhausted"
 
     def _accept(
-        self, who: object, item: ModelItem, worker: str | None, lease: ModelLease | None, label: str
+        self, who: object, item: ModelItem, worker: str | None, lease: ModelLease | None, content: Content
     ) -> ModelAnswer:
         leased, late = bool(lease and lease.state == "live"), bool(lease and lease.state == "expired")
         self.spent += lease.cost if lease and leased else self.cost(item, worker)
         if lease:
             lease.state = "answered"
-        item.votes = tuple(given + (name == label) for name, given in zip(self.terms.labels, item.votes, strict=True))
+        item.votes = self.terms.with_vote(item.votes, content)
         if item.state == "open":
-            item.state, item.label = self.terms.state(item.votes)
+            item.state, item.result = self.terms.state(item.votes)
         expected = {"item": item.key, "worker": worker, "accepted": True, "duplicate": False, "late": late}
-        expected |= {"counted": True, "verdict": DECISION[item.state], "label": item.label}
-        self.answers[who] = ModelAnswer(label, {"expected": expected})
+        expected |= {"counted": True, "verdict": DECISION[item.state]} | self._fields_of(item)
+        self.answers[who] = ModelAnswer(content, {"expected": expected})
         return self.answers[who]
+
+    def _fields_of(self, item: ModelItem) -> dict[str, Any]:
+        """The fields of an item's result: one of the job's kind, and null for the others."""
+        return dict.fromkeys(FIELDS) | {self.terms.field: item.result}
 
     @check.register
     def _(self, call: Change, reply: httpx.Response) -> None:
@@ -346,8 +361,10 @@ class Model:
         assert [one["key"] for one in said] == list(self.items)
         for one in said:
             item = self.items[one["key"]]
-            assert tuple(one["votes"].values()) == item.votes
-            assert (one["state"], one["label"]) == (item.state, item.label)
+            assert tuple(one["votes"].values()) == self.terms.named(item.votes)
+            assert one["state"] == item.state
+            if item.state != "open" or self.terms.field != "value":  # an estimate is shown as soon as there is one
+                assert {name: one.get(name) for name in FIELDS} == self._fields_of(item)
             assert one["verdict"] == DECISION[item.state]
             assert one["max_open_assignments"] == self.wanted(item)
             expired = sum(self.leases[number].item == item.key for number in self.not_yet_returned)

@@ -45,6 +45,24 @@ JOBS = {
         "max_labels": 12,
         "refit": None,
     },
+    "several labels": {
+        "answer": {"kind": "choices"},
+        "labels": ["dog", "cat", "cow"],
+        "budget": str(SIZE * 4),
+        "requirement": {"kind": "posterior", "min_probability": 0.9},
+        "refit": None,
+    },
+    "labels in order": {
+        "answer": {"kind": "ordinal", "label": "median"},
+        "labels": ["bad", "fair", "good"],
+        "budget": str(SIZE * 4),
+        "refit": None,
+    },
+    "numbers": {
+        "answer": {"kind": "number", "low": 0, "high": 100},
+        "budget": str(SIZE * 3),
+        "refit": None,
+    },
     "learning": {
         "labels": ["dog", "cat"],
         "budget": str(SIZE * 4),

@@ -17,7 +17,7 @@ from tests.promises.calls import AddItems, Answers, Ask, Call, Change, Pause, Re
 from tests.promises.in_process import InProcess, in_process
 from tests.promises.invariants import broken_invariants
 from tests.promises.model import Model
-from tests.promises.terms import Terms
+from tests.promises.terms import EVERY_KIND, Terms
 
 STEPS = int(os.environ.get("SUFFICE_STEPS", "600"))
 STEPS_PER_RUN = 60
@@ -31,9 +31,6 @@ REQUIREMENTS = st.one_of(
         st.sampled_from([0.1, 0.5]),
     ),
 )
-ALLOCATIONS = st.sampled_from(
-    ["information", "round-robin", "requallo", "opt-kg", "random", "label-uncertainty", "dispatch", "crowdbudget"]
-)
 BUDGETS = st.sampled_from(["30", None, "12.35", "60", "5", None, "30", "1.1", "0"])
 COSTS = st.sampled_from(["1", "0.25", "2.5", "0.1"])
 PRICES = st.sampled_from(["1", "0.5", "3", "0.001", "0"])
@@ -45,16 +42,17 @@ PLACE = st.integers(0, 99)  # in a list, from its beginning again where it is sh
 @st.composite
 def terms(draw: st.DrawFn) -> Terms:
     """Rules whose limits leave room for a unanimous item, some of them just so."""
-    policy = Terms(
-        labels=("cat", "dog", "cow", "ant")[: draw(st.integers(2, 4))],
-        requirement=draw(REQUIREMENTS),
+    kind = draw(st.sampled_from(EVERY_KIND))
+    policy = kind(
+        labels=() if kind.field == "value" else ("cat", "dog", "cow", "ant")[: draw(st.integers(2, 4))],
+        requirement=draw(REQUIREMENTS.filter(lambda one: one["kind"] in kind.requirements)),
         budget=None if (budget := draw(BUDGETS)) is None else Decimal(budget),
         lease_seconds=draw(st.sampled_from([10, 60])),
         min_labels=draw(st.integers(1, 3)),
     )
     fewest = policy.shortfall(policy.no_votes)
     limits = st.none() | st.integers(fewest, fewest + 3)
-    return Terms(**vars(policy) | {"max_labels": draw(limits), "max_votes_per_label": draw(limits)})
+    return kind(**vars(policy) | {"max_labels": draw(limits), "max_votes_per_label": draw(limits)})
 
 
 ITEM = st.builds(
@@ -105,9 +103,9 @@ class Promises(RuleBasedStateMachine):
     clock: object
     in_order = False
 
-    @initialize(policy=terms(), allocation=ALLOCATIONS, seed=st.integers(0, 9), rows=FIRST_ITEMS | st.just([]))
-    def create(self, policy: Terms, allocation: str, seed: int, rows: list[dict]) -> None:
-        body = policy.body | {"allocation": {"kind": allocation}, "seed": seed}
+    @initialize(policy=terms(), place=PLACE, seed=st.integers(0, 9), rows=FIRST_ITEMS | st.just([]))
+    def create(self, policy: Terms, place: int, seed: int, rows: list[dict]) -> None:
+        body = policy.body | {"allocation": {"kind": self._one_of(policy.allocations, place)}, "seed": seed}
         created = self.service.post("/v1/jobs", body)
         assert created.status_code == 201, created.text
         self.path = created.headers["Location"]
@@ -151,7 +149,7 @@ class Promises(RuleBasedStateMachine):
         self._ask_for_the_best(Ask(worker, len(labels)))
         held = [lease.number for lease in self.model.live() if lease.worker == worker]
         for number, label in zip(held, labels, strict=False):
-            self.do(Answers([{"assignment": number, "label": self._label(label)}], bulk=False))
+            self.do(Answers([{"assignment": number} | self.model.terms.sent(label)], bulk=False))
 
     def answer_what_is_held(self, place, label):
         if not self.model.live():
@@ -159,7 +157,7 @@ class Promises(RuleBasedStateMachine):
         if not self.model.live():
             return
         lease = self._one_of(self.model.live(), place)
-        self.do(Answers([{"assignment": lease.number, "label": self._label(label)}], bulk=False))
+        self.do(Answers([{"assignment": lease.number} | self.model.terms.sent(label)], bulk=False))
 
     def answer(self, draft):
         self.do(self._answers([draft], bulk=False))
@@ -171,10 +169,11 @@ class Promises(RuleBasedStateMachine):
         if not self.model.answers:
             return
         who, given = self._one_of(list(self.model.answers.items()), place)
-        labels = self.model.terms.labels
-        label = labels[(labels.index(given.label) + other) % len(labels)]
+        of_terms = self.model.terms
+        every = [of_terms.sent(number) for number in range(5)]
+        again = next(one for one in every if (of_terms.content(one) != given.content) == other)
         sent = {"assignment": who} if isinstance(who, str) else {"item": who[0], "worker": who[1]}
-        self.do(Answers([sent | {"label": label}], bulk=bulk))
+        self.do(Answers([sent | again], bulk=bulk))
 
     def turn_down(self, worker, verb):
         """Give back whatever comes, and ask again."""
@@ -262,7 +261,8 @@ class Promises(RuleBasedStateMachine):
 
     def _submission(self, kind: int, first: int, second: int, label: int) -> dict:
         """Mostly what makes sense; sometimes what nobody knows, or names that do not belong together."""
-        sent = {"label": "unicorn" if label == 9 else self._label(label % 5)}
+        of_terms = self.model.terms
+        sent = {8: of_terms.of_another_kind, 9: of_terms.unknown}.get(label) or of_terms.sent(label % 5)
         leases, keys = list(self.model.leases), [*self.model.items, "nothing"]
         if kind < 4 or not leases:
             return sent | {"item": self._one_of(keys, first), "worker": f"w{second % 6 + 1}"}
@@ -275,9 +275,6 @@ class Promises(RuleBasedStateMachine):
     def _change(self, verb: str, place: int, seconds: int | None) -> Change:
         numbers = [*self.model.leases, *(["99999"] if place % 7 == 0 or not self.model.leases else [])]
         return Change(verb, self._one_of(numbers[::-1], place), seconds if verb == "extend" else None)
-
-    def _label(self, position: int) -> str:
-        return self.model.terms.labels[position % len(self.model.terms.labels)]
 
     @staticmethod
     def _one_of(choices, place: int):

@@ -148,7 +148,7 @@ class ResultSet:
         if questions is None:
             return by_votes(votes, len(self.job.policy.labels))
         each = np.asarray(votes, dtype=np.float64).reshape(-1, 2)
-        belief, answered = Belief.of(each), each.reshape(len(votes), -1).any(axis=1)
+        belief, answered = Belief.of(each), questions.by_item(each).any(axis=(1, 2))
         ticked = questions.by_item((each[:, 1] > each[:, 0]).astype(np.int64))  # by more than half of the answers
         chances = questions.by_item(belief.certainty).prod(axis=1)
         return np.where(answered, questions.sets(ticked), NOBODY).tolist(), chances.tolist()
