@@ -19,7 +19,8 @@ INVARIANTS = {
         SELECT count(*) FROM item i JOIN job j USING (job_id)
         WHERE job_id = :job AND (SELECT sum(v) FROM unnest(votes) v) <> (
             SELECT count(*) FROM answer a WHERE a.job_id = i.job_id AND a.item_id = i.item_id AND NOT a.withheld
-        ) * (CASE j.policy -> 'answer' ->> 'kind' WHEN 'choices' THEN json_array_length(j.policy -> 'labels') ELSE 1 END)""",
+        ) * (CASE j.policy -> 'answer' ->> 'kind'
+            WHEN 'choices' THEN json_array_length(j.policy -> 'labels') ELSE 1 END)""",
     "votes by label": """
         SELECT count(*) FROM item i JOIN job j USING (job_id), unnest(i.votes) WITH ORDINALITY AS v(given, place)
         WHERE i.job_id = :job AND v.given <> (
