@@ -337,7 +337,7 @@ class _Paths:
 
     def truncated(self, truncated_at: Array, budget: float | None) -> bool:
         """Whether in any run an item had all answers that are simulated while the budget allowed more."""
-        if not self._scale:  # no item is open
+        if not np.any(self._scale):  # no item is open
             return False
         spent = self._totals.spent + self._scale * truncated_at
         return bool((spent < (np.inf if budget is None else budget)).any())

@@ -28,9 +28,9 @@ _PROBLEM = {
     "type": "urn:suffice:problem:invalid-input",
     "title": "Some fields of the request are not valid.",
     "status": 422,
-    "detail": "#/labels: Must have at least 2 entries",
+    "detail": "#/labels: Must have at least 2 labels",
     "code": "invalid-input",
-    "errors": [{"pointer": "#/labels", "message": "Must have at least 2 entries"}],
+    "errors": [{"pointer": "#/labels", "message": "Must have at least 2 labels"}],
     "request_id": "5f1c0b9e8d7a4c3b9a2e6d5f4c3b2a10",
 }
 _STATUS_NAMES = {
@@ -88,7 +88,10 @@ def operations(document: Node) -> Iterator[Node]:
 
 @cache
 def examples() -> Node:
-    """Load, for each operation id, the `request` and the `response`; all come from one small job."""
+    """Load, for each operation id, the `request` and the `response`; all come from one small job.
+
+    `kinds` has the same of jobs with other kinds of answers, by what these answers are.
+    """
     found: Node = json.loads(_EXAMPLES.read_text())
     return found
 
@@ -112,10 +115,19 @@ def _add_examples(operation: Node) -> None:
             parameter["example"] = found["path"][parameter["name"]]
             parameter["schema"].pop("example", None)
     if "request" in found:
-        operation["requestBody"]["content"]["application/json"]["example"] = found["request"]
+        _show(operation["requestBody"]["content"]["application/json"], found, "request")
     for status, response in operation["responses"].items():
         if status.startswith("2") and "application/json" in response.get("content", {}) and "response" in found:
-            response["content"]["application/json"]["example"] = found["response"]
+            _show(response["content"]["application/json"], found, "response")
+
+
+def _show(content: Node, found: Node, part: str) -> None:
+    """Give a body its example; one for each kind of answers where they differ."""
+    kinds = {name: {"value": one[part]} for name, one in found.get("kinds", {}).items() if part in one}
+    if kinds:
+        content["examples"] = {"one label": {"value": found[part]}} | kinds
+    else:
+        content["example"] = found[part]
 
 
 def _simplify(operation: Node) -> None:

@@ -179,7 +179,7 @@ class EveryLabel(Requirement):
         certainty, met = each.certainty[own], self.inner.satisfied(each)[own]
         label = int(np.where(met, 2.0, certainty).argmin() if not met.all() else certainty.argmin())
         found = self.inner.reason(each, int(own[label]))
-        return Reason(found.code, f"Does {self.names[label]!r} apply? This is the least sure label. {found.message}")
+        return Reason(found.code, f"Least sure is whether {self.names[label]!r} applies. {found.message}")
 
     def _per_item(self, lookahead: Lookahead, compute: Callable[[Lookahead], Array]) -> Array:
         """What `compute` gives for each question, (items, labels)."""

@@ -27,11 +27,15 @@ async def recorded(database_url):
     found: dict[str, dict] = {}
     job = ""
     async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://suffice", timeout=60) as client:
-        async for stop, response in tour.visited(client):
+        async for kind, stop, response in tour.visited(client):
             assert response.is_success, (stop.operation, response.text)
-            if stop.operation in {"create_job", "list_jobs"}:
-                job = response.json()["id"] if stop.operation == "create_job" else job
-            found[stop.operation] = tour.example(stop, response, job)
+            if stop.operation == "create_job":
+                job = response.json()["id"]
+            example = tour.example(stop, response, job)
+            if kind is None:
+                found[stop.operation] = example
+            else:
+                found[stop.operation].setdefault("kinds", {})[kind] = example
     await shut_down(app)
     found["list_jobs"]["response"]["jobs"] = found["list_jobs"]["response"]["jobs"][:1]
     return found
@@ -43,6 +47,10 @@ async def test_every_request_succeeds_and_its_response_has_the_fields_of_the_exa
         examples.cache_clear()
     for operation, found in recorded.items():
         assert found.get("request") == examples()[operation].get("request"), operation
+        for kind, one in found.get("kinds", {}).items():
+            known = examples()[operation]["kinds"][kind]
+            assert one.get("request") == known.get("request"), (operation, kind)
+            assert tour.shape(one["response"]) == tour.shape(known["response"]), (operation, kind)
         if operation not in {"list_jobs", "list_operations", "get_operation"}:  # which depend on others' work and time
             assert tour.shape(found.get("response")) == tour.shape(examples()[operation].get("response")), operation
 
@@ -53,11 +61,11 @@ def test_every_operation_has_an_example():
         name = operation["operationId"]
         if "requestBody" in operation:
             for media, content in operation["requestBody"]["content"].items():
-                assert "example" in content, (name, media)
+                assert content.keys() & {"example", "examples"}, (name, media)
         for status, response in operation["responses"].items():
             for media, content in response.get("content", {}).items():
                 if status.startswith("2") and "format" not in content["schema"]:
-                    assert "example" in content, (name, media)
+                    assert content.keys() & {"example", "examples"}, (name, media)
 
 
 def test_every_example_is_valid_by_its_schema():
@@ -67,11 +75,14 @@ def test_every_example_is_valid_by_its_schema():
     for operation in operations(document):
         bodies = [operation.get("requestBody", {}), *operation["responses"].values()]
         for media, content in [each for body in bodies for each in body.get("content", {}).items()]:
-            if media == "application/json" and "example" in content:
-                schema = content["schema"] | {"components": document["components"]}
-                checked += 1
-                if wrong := [each.message for each in Draft202012Validator(schema).iter_errors(content["example"])]:
-                    invalid[operation["operationId"]] = wrong
+            shown = [content["example"]] if "example" in content else []
+            shown += [one["value"] for one in content.get("examples", {}).values()]
+            if media != "application/json" or not shown:
+                continue
+            validator = Draft202012Validator(content["schema"] | {"components": document["components"]})
+            checked += len(shown)
+            if wrong := [each.message for one in shown for each in validator.iter_errors(one)]:
+                invalid[operation["operationId"]] = wrong
     assert checked > 50
     assert invalid == {}
 

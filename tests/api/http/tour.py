@@ -152,8 +152,58 @@ AUDITED = (
 END = Stop("delete_job", "DELETE", JOB_PATH)
 
 
-async def visited(client: httpx.AsyncClient) -> AsyncIterator[tuple[Stop, httpx.Response]]:
-    """Send every request of the tour, in order, to a job of its own."""
+class Kind(NamedTuple):
+    """A job of another kind of answers, and what its examples show."""
+
+    job: dict[str, Any]
+    gold: Any
+    answers: list[dict[str, Any]]  # to i1
+
+
+KINDS = {
+    "several labels": Kind(
+        {"name": "tags", "answer": {"kind": "choices"}, "labels": ["cat", "dog", "outdoors"], "budget": "100"},
+        ["cat", "outdoors"],
+        [{"labels": ["cat", "outdoors"]}, {"labels": ["cat"]}],
+    ),
+    "labels in order": Kind(
+        {
+            "name": "stars",
+            "answer": {"kind": "ordinal", "label": "median"},
+            "labels": ["bad", "fair", "good", "excellent"],
+            "budget": "100",
+        },
+        "fair",
+        [{"label": "good"}, {"label": "excellent"}],
+    ),
+    "a number": Kind(
+        {
+            "name": "ages",
+            "answer": {"kind": "number", "low": 0, "high": 100},
+            "requirement": {"kind": "precision", "half_width": 5, "confidence": 0.9},
+            "budget": "100",
+        },
+        42,
+        [{"value": 37.5}, {"value": 40}],
+    ),
+}
+
+
+def stops_of(kind: Kind) -> tuple[Stop, ...]:
+    items = [ITEMS[0], ITEMS[1] | {"gold": kind.gold}]
+    answers = [{"item": "i1", "worker": f"w{n}"} | said for n, said in enumerate(kind.answers, start=1)]
+    return (
+        Stop("create_job", "POST", "/v1/jobs", kind.job),
+        Stop("add_items", "POST", f"{JOB_PATH}/items", items),
+        *(Stop("send_answers", "POST", f"{JOB_PATH}/answers", answer) for answer in answers),
+        Stop("get_item", "GET", f"{JOB_PATH}/items/{{key}}", None, {"key": "i1"}),
+        Stop("list_results", "GET", f"{JOB_PATH}/results"),
+        Stop("list_answers", "GET", f"{JOB_PATH}/answers"),
+    )
+
+
+async def visited(client: httpx.AsyncClient) -> AsyncIterator[tuple[str | None, Stop, httpx.Response]]:
+    """Send every request of the tour, in order, to a job of its own; then those about other kinds of answers."""
     job = "none-yet"
     for stop in (*TOUR, *AUDITED, TIERS, END):
         if stop is AUDIT:
@@ -161,15 +211,25 @@ async def visited(client: httpx.AsyncClient) -> AsyncIterator[tuple[Stop, httpx.
         if stop is TIERS:  # the default worker model has no tiers
             tiers = {"labels": ["cat", "dog"], "budget": "100", "worker_model": {"kind": "tiers"}}
             job = (await client.post("/v1/jobs", json=tiers)).json()["id"]
-        response = await client.request(
-            stop.method,
-            stop.path.format(job=job, **(stop.parameters or {})),
-            content=None if stop.request is None else json.dumps(stop.request),
-            headers={} if stop.request is None else {"Content-Type": "application/json"},
-        )
+        response = await _sent(client, stop, job)
         if stop.operation == "create_job":
             job = response.json()["id"]
-        yield stop, response
+        yield None, stop, response
+    for name, kind in KINDS.items():
+        for stop in stops_of(kind):
+            response = await _sent(client, stop, job)
+            if stop.operation == "create_job":
+                job = response.json()["id"]
+            yield name, stop, response
+
+
+async def _sent(client: httpx.AsyncClient, stop: Stop, job: str) -> httpx.Response:
+    return await client.request(
+        stop.method,
+        stop.path.format(job=job, **(stop.parameters or {})),
+        content=None if stop.request is None else json.dumps(stop.request),
+        headers={} if stop.request is None else {"Content-Type": "application/json"},
+    )
 
 
 async def _resolved_job(client: httpx.AsyncClient) -> str:
