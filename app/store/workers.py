@@ -216,9 +216,10 @@ _SAVE_TALLIES = f"""
             greatest(cardinality(w.seconds) + cardinality(excluded.seconds) - {KEPT_SECONDS - 1}, 1):]
     RETURNING {_SCORE}"""
 # Each vote is scored at most once against its item's final label, and only if the label would win without it. `scored`
-# is the last answer of the item that was scored. Answers on gold items were scored when they arrived.
+# is the last answer of the item that was scored. Answers on gold items were scored when they arrived. The scores go
+# through arrays, because the planner expects several rows of `unnest`: else it may compute all scores for each worker.
 _SCORE_VOTES = f"""
-    WITH compared AS (
+    WITH compared AS MATERIALIZED (
         SELECT a.worker, a.label = i.label AS same
         FROM item i JOIN answer a ON a.job_id = i.job_id AND a.item_id = i.item_id
         WHERE i.job_id = $1 AND i.item_id = ANY ($2::bigint[]) AND a.job_id = $1 AND a.item_id = ANY ($2)
@@ -227,14 +228,17 @@ _SCORE_VOTES = f"""
             AND (a.label <> i.label OR i.votes[i.label + 1] - 1 > coalesce((
                 SELECT max(vote) FROM unnest(i.votes) WITH ORDINALITY AS other (vote, place)
                 WHERE place <> i.label + 1), 0))
+    ), scores AS MATERIALIZED (
+        SELECT array_agg(worker ORDER BY worker) AS workers, array_agg(scored ORDER BY worker) AS scored,
+               array_agg(agreed ORDER BY worker) AS agreed
+        FROM (SELECT worker, count(*) AS scored, count(*) FILTER (WHERE same) AS agreed
+              FROM compared GROUP BY worker) AS each
     ), marked AS (
         UPDATE item SET scored = $3 WHERE job_id = $1 AND item_id = ANY ($2) AND state = 'resolved'
     )
     UPDATE worker w
-    SET scored_answers = w.scored_answers + score.scored_answers,
-        agreed_answers = w.agreed_answers + score.agreed_answers
-    FROM (SELECT worker, count(*) AS scored_answers, count(*) FILTER (WHERE same) AS agreed_answers FROM compared
-          GROUP BY worker ORDER BY worker) AS score
+    SET scored_answers = w.scored_answers + score.scored, agreed_answers = w.agreed_answers + score.agreed
+    FROM scores, unnest(scores.workers, scores.scored, scores.agreed) AS score (worker, scored, agreed)
     WHERE w.job_id = $1 AND w.worker = score.worker
     RETURNING {_SCORE}"""
 

@@ -4,6 +4,8 @@ import asyncio
 import threading
 from uuid import UUID
 
+from sqlalchemy import text
+
 from app.store.job_history import read_history
 
 
@@ -26,3 +28,9 @@ async def test_reading_all_answers_can_be_given_up_at_any_moment(new_job, databa
     finally:
         release.set()
         await asyncio.gather(*busy)
+
+
+async def test_connections_plan_for_any_job(database):
+    """Else a job that is newer than the statistics gets plans for a job without rows (`bench/many_jobs.py`)."""
+    async with database.connect() as connection:
+        assert await connection.scalar(text("SHOW plan_cache_mode")) == "force_generic_plan"
