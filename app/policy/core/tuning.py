@@ -385,11 +385,15 @@ class NumberConstants:
     ] = 2.0
     alike: Annotated[
         float, Chosen("half as many answers as it takes to see how a worker's precision differs", _BY_NUMBERS)
-    ] = 20.0
+    ] = 40.0
     bias: Annotated[
         float, Chosen("the deviation of the workers' biases, before any answer, as a share of the range", _BY_NUMBERS)
     ] = 0.05
     bias_workers: Annotated[float, Chosen("how many workers that expectation is worth", _BY_NUMBERS)] = 5.0
+    items: Annotated[
+        float,
+        Chosen("how many items it is worth what is expected of a true number before any answer", _JUDGEMENT),
+    ] = 1.0
     easiness: Annotated[
         float, Chosen("half as many answers as it takes to see how an item's difficulty differs", _BY_NUMBERS)
     ] = 5.0

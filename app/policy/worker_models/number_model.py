@@ -11,7 +11,7 @@ from app.policy.core.belief import Belief, ItemContext, State
 from app.policy.core.number_belief import NumberBelief
 from app.policy.core.tuning import TUNED
 from app.policy.worker_models.base import Refitted, WorkerModel
-from app.policy.worker_models.inference.number_fit import NumberCrowd, fit_numbers
+from app.policy.worker_models.inference.number_fit import NumberCrowd, Unknown, fit_numbers
 from app.policy.worker_models.inference.number_parts import NumberParts, packed, unpacked
 
 _KNOWN = 1e-9  # of the range: the deviation of a true number that is known
@@ -80,7 +80,8 @@ class NumberModel(WorkerModel):
     def refit(self, ballots: Ballots, context: ItemContext, skill: Array, prior: Array) -> Refitted:  # noqa: ARG002  from the prior
         before = NumberCrowd(*unpacked(self.start(context, 1).model_state), *unpacked(prior))
         new = (prior == self.newcomer(1)).all(axis=1)
-        found = fit_numbers(ballots, before, new, self.typing_errors, (self.low, self.high))
+        unknown = Unknown(items=~context.known, workers=new)
+        found = fit_numbers(ballots, before, unknown, self.typing_errors, (self.low, self.high))
         crowd = found.crowd
         state = State(ballots.votes(), packed(crowd.truth, crowd.easiness))
         return Refitted(state, packed(crowd.bias, crowd.precision), found.iterations, found.converged)

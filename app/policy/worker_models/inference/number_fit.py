@@ -56,20 +56,29 @@ class _Messages:
         return Normal(weighted / precision, 1 / precision)
 
 
+@dataclass(frozen=True)
+class Unknown:
+    """The rows of which nothing is known beforehand: they are like the others of their kind."""
+
+    items: Mask
+    workers: Mask
+
+
 def fit_numbers(
-    ballots: Ballots, before: NumberCrowd, new: Mask, errors: float, ends: tuple[float, float]
+    ballots: Ballots, before: NumberCrowd, unknown: Unknown, errors: float, ends: tuple[float, float]
 ) -> NumberFit:
     """Fit all answers at once, by messages between items and workers (Gaussian belief propagation).
 
     Every answer tells its item what the others tell about its worker's bias, and its worker what the others tell about
     its item, until the items move by no more than a hundred-thousandth of the range on average. The means are exact
     where precisions are known. Precisions follow in turn, each by the squares of the noise that its answers show.
-    Workers of whom nothing is known beforehand, `new`, are like their crowd (`_crowd_of`).
+    Items and workers of which nothing is known beforehand are like the others (`_items_of`, `_crowd_of`).
     """
     assert ballots.value is not None  # noqa: S101
     item, worker, value = ballots.item, ballots.worker, np.asarray(ballots.value, dtype=np.float64)
     low, high = ends
-    heard = new & ballots.heard
+    new, heard, fresh = unknown.workers, unknown.workers & ballots.heard, unknown.items & ballots.answered
+    truth_prior = before.truth
     bias_prior, precision_prior = before.bias, before.precision
     to_item = _Messages(value, 1 / (bias_prior.variance + precision_prior.inverse)[worker])
     to_worker = _Messages(np.zeros_like(value), np.zeros_like(value))
@@ -78,7 +87,7 @@ def fit_numbers(
     while iteration < _MAX_ITERATIONS and moved > _CONVERGED * (high - low):
         parts = NumberParts(
             value,
-            to_item.others(before.truth, item),
+            to_item.others(truth_prior, item),
             to_worker.others(bias_prior, worker),
             precision.rows(worker),
             easiness.rows(item),
@@ -98,16 +107,33 @@ def fit_numbers(
             )
         noise = precision.inverse[worker] * easiness.inverse[item]
         to_item = _Messages(value - parts.bias.mean, genuine / (noise + parts.bias.variance))
-        truth = to_item.others(before.truth, item)
+        truth = to_item.others(truth_prior, item)
         to_worker = _Messages(value - truth.mean, genuine / (noise + truth.variance))
         if heard.any():
             bias_prior, precision_prior = _crowd_of(
                 before, to_worker.posterior(bias_prior, worker), precision, new, heard
             )
-        last, found = found, to_item.posterior(before.truth, item)
+        last, found = found, to_item.posterior(truth_prior, item)
+        truth_prior = _items_of(before.truth, found, fresh)
         moved, iteration = float(np.abs(found.mean - last.mean).mean()), iteration + 1
     crowd = NumberCrowd(found, easiness, to_worker.posterior(bias_prior, worker), precision)
     return NumberFit(crowd, iteration, converged=moved <= _CONVERGED * (high - low))
+
+
+def _items_of(before: Normal, truth: Normal, fresh: Mask) -> Normal:
+    """Where the true numbers of this job lie, by those of the answered items.
+
+        t ~ N(m, V),        m = (i M + sum of E t) / (i + I)
+
+    for I items, and a mean M that is expected beforehand, worth i items. The variance V stays: a smaller one would
+    draw all estimates together. Without this, many items whose numbers are small would rather look like workers who all
+    say too little.
+    """
+    if not fresh.any():
+        return before
+    worth = TUNED.numbers.items
+    mean = (worth * before.mean[fresh].mean() + truth.mean[fresh].sum()) / (worth + fresh.sum())
+    return Normal(np.where(fresh, mean, before.mean), before.variance)
 
 
 def _crowd_of(before: NumberCrowd, bias: Normal, precision: Gammas, new: Mask, heard: Mask) -> tuple[Normal, Gammas]:
