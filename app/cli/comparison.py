@@ -20,9 +20,9 @@ from app.cli.contenders import (
     check_number_of_labels,
 )
 from app.cli.progress_bar import progress
-from app.simulation.named_policies import NAMES, VARIANTS, Workers
+from app.simulation.named_policies import NAMES, VARIANTS, PolicyUnknown, Workers
 from app.simulation.policy_replay import OnProgress, group_budgets, replay, with_worker_choice
-from app.simulation.recorded_crowd import UNKNOWN, RecordedAnswers
+from app.simulation.recorded_crowd import RecordedAnswers
 from app.simulation.replay_report import ReplayLine, as_table
 from app.simulation.scores import Scores
 from app.simulation.selection import Order
@@ -140,7 +140,7 @@ def _check_size(request: ComparisonRequest, crowds: Sequence[RecordedAnswers]) -
 
 def _check_gold(request: ComparisonRequest, crowds: Sequence[RecordedAnswers]) -> None:
     """Check that items of known truth are left to measure the accuracy on."""
-    known = min(int((crowd.truth != UNKNOWN).sum()) for crowd in crowds)
+    known = min(int(crowd.known.sum()) for crowd in crowds)
     if request.gold and request.gold >= known:
         wrong = f"only {known:,} items have a known truth, and some must be left to measure the accuracy on"
         raise click.BadParameter(f"{wrong}. Take fewer gold items.", param_hint="--gold")
@@ -156,9 +156,14 @@ def _on_common_labels(
         check_number_of_labels(jobs, len(given))
     labels = given if synthetic else all_labels(jobs, given)
     names = request.policies or (() if jobs else ("information",))
-    contenders = [*by_name(names, labels, request.workers)]
+    contenders = [*by_name(names, labels, request.workers, crowds[0].answer)]
     for job in jobs:
         contenders.append(job.contender(labels, [each.name for each in contenders]))
+    try:
+        for each in contenders:
+            with_worker_choice(each.policy, request.workers)
+    except PolicyUnknown as error:
+        raise click.BadParameter(f"{error}.", param_hint="--workers") from error
     return contenders, [crowd.among(labels) for crowd in crowds]
 
 
@@ -224,7 +229,7 @@ def _format(plot: Path | None) -> Literal["svg", "png"] | None:
 
 def _check_chart(plot: Path, crowds: Sequence[RecordedAnswers]) -> None:
     """Check that the chart can be drawn and saved before a long run."""
-    if all((crowd.truth == UNKNOWN).all() for crowd in crowds):
+    if not any(crowd.known.any() for crowd in crowds):
         raise click.BadParameter(
             "without the truth there is no accuracy to draw. Give the true labels with --truth.", param_hint="--plot"
         )

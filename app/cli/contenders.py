@@ -7,11 +7,14 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import click
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from app.api.jobs.schemas import JobIn, JobOut
+from app.policy.answers import CHOICE, AnyAnswer
 from app.policy.job_policy import JobPolicy
 from app.simulation.named_policies import PolicyUnknown, Workers, policy_of
+
+_OF_RESULTS = {"label"}  # says what a result is: jobs that differ in it take the same answers
 
 
 class Contender(NamedTuple):
@@ -22,15 +25,42 @@ class Contender(NamedTuple):
     most_labels: int | None = None
 
 
-def by_name(policies: Sequence[str], labels: Sequence[str], workers: Workers) -> Iterator[Contender]:
+def by_name(policies: Sequence[str], labels: Sequence[str], workers: Workers, answer: AnyAnswer) -> Iterator[Contender]:
     """Return the policies with these names; each may be a list of names, separated by commas."""
     for name in dict.fromkeys(name.strip() for given in policies for name in given.split(",")):
         try:
-            yield Contender(name, policy_of(name, labels, workers))
+            yield Contender(name, policy_of(name, labels, workers, answer=answer))
         except PolicyUnknown as error:
             raise click.BadParameter(str(error), param_hint="--policy") from error
         except ValidationError as error:
             raise click.BadParameter(f"{name}: {_first(error)}", param_hint="--policy") from error
+
+
+class _Answers(BaseModel):
+    """The part of a job that says what an answer is."""
+
+    answer: AnyAnswer = CHOICE
+
+
+def answer_of(configs: Sequence[Path]) -> AnyAnswer:
+    """What an answer is in the jobs of these files, which must take the same answers; no file: one of the labels."""
+    found = [(path, _answer_in(path)) for path in configs] or [(Path(), CHOICE)]
+    first, *others = found
+    for path, answer in others:
+        if answer.model_dump(exclude=_OF_RESULTS) != first[1].model_dump(exclude=_OF_RESULTS):
+            raise _wrong(
+                path,
+                f"answer: {answer.model_dump_json()} is not {first[1].model_dump_json()} of {first[0]}. "
+                "Replay the jobs one after the other.",
+            )
+    return first[1]
+
+
+def _answer_in(path: Path) -> AnyAnswer:
+    try:
+        return _Answers.model_validate(_read(path)).answer
+    except ValidationError as error:
+        raise _wrong(path, _first(error)) from error
 
 
 class ConfiguredJob:
@@ -48,6 +78,10 @@ class ConfiguredJob:
             self.job = JobIn.model_validate({"labels": tuple(labels)} | unlimited | body)
         except ValidationError as error:
             raise _wrong(path, _first(error)) from error
+        if self.job.answer.in_order and "labels" not in body:
+            raise _wrong(
+                path, "labels: Must be given, from the lowest to the highest; the answers do not show their order"
+            )
         if self.job.reputation is not None:
             click.echo(f"Note: {path}: reputation is ignored here; all workers start as new workers.", err=True)
 
@@ -70,7 +104,10 @@ def all_labels(jobs: Sequence[ConfiguredJob], given: Sequence[str]) -> tuple[str
                 each.path,
                 f"labels: {unknown} are not among its labels {known}. Add them, or remove labels to use all.",
             )
-    return tuple(sorted(every))
+    in_order = {each.job.labels: each.path for each in jobs if each.job.answer.in_order}
+    if len(in_order) > 1:
+        raise _wrong([*in_order.values()][1], "labels: The jobs have their labels in different orders")
+    return next(iter(in_order), tuple(sorted(every)))
 
 
 def check_number_of_labels(jobs: Sequence[ConfiguredJob], classes: int) -> None:

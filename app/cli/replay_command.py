@@ -5,6 +5,7 @@ from pathlib import Path
 import click
 
 from app.cli.comparison import ComparisonRequest, compare, options
+from app.cli.contenders import answer_of
 from app.simulation.csv_tables import WrongFile
 from app.simulation.recorded_crowd import read_recorded
 
@@ -28,9 +29,12 @@ def replay(*, request: ComparisonRequest, answers: Path, truth: Path | None) -> 
     With --workers pull the policy picks the item, and a random worker with an unused recorded answer gives it. With
     --workers choose it picks among the recorded pairs of item and worker. Only requallo, dispatch and jobs of --config
     close items early. A tie of k labels counts 1/k, and an item without an answer 1/classes.
+
+    Where the job of --config has an `answer`, answers are of that kind: several labels like cat|dog in a cell, labels
+    in order, or numbers. Then more figures than the accuracy tell how good the results are.
     """  # noqa: D301  click needs the escape itself
     try:
-        crowd = read_recorded(answers, truth, _note)
+        crowd = read_recorded(answers, truth, _note, answer_of(request.configs))
     except WrongFile as error:
         raise click.ClickException(str(error)) from error
     if truth is None:

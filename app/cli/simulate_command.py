@@ -9,6 +9,8 @@ import click
 import numpy as np
 
 from app.cli.comparison import ComparisonRequest, compare, options
+from app.cli.contenders import answer_of
+from app.policy.answers import AnyAnswer, Said
 from app.simulation.crowd_generator import Distribution, Recipe, generate_answers, generate_graded_answers
 from app.simulation.graded_crowd import GROUPS
 from app.simulation.recorded_crowd import RecordedAnswers
@@ -146,26 +148,32 @@ def simulate(
       suffice simulate --items 200 --crowd 30 --spammers 0.2 \\
           --policy information,opt-kg --labels-per-item 2,4
 
+    With the `answer` of a --config, answers are of that kind. Each of several labels is a question of its own, with two
+    classes. A number is off by a normal error with a deviation of (1 - skill) / 2 times the range.
+
     The output has the same form as that of `suffice replay`. Its number of seeds is that of all crowds together.
     """  # noqa: D301  click needs the escape itself
+    kind = answer_of(request.configs)
     if of_nine_groups:
-        _check_graded_options()
+        _check_graded_options(kind)
+    draws = [np.random.default_rng([7, crowd]) for crowd in range(crowds)]
     try:
         known = Recipe(workers=workers_in_all, **recipe)
+        if of_nine_groups:
+            each = -(-known.workers // GROUPS)
+            generated = [generate_graded_answers(known.items, each, known.answers_per_item, rng) for rng in draws]
+        else:
+            generated = [generate_answers(known, rng, kind) for rng in draws]
     except ValueError as error:
         raise click.UsageError(str(error)) from error
-    draws = [np.random.default_rng([7, crowd]) for crowd in range(crowds)]
-    if of_nine_groups:
-        each = -(-known.workers // GROUPS)
-        generated = [generate_graded_answers(known.items, each, known.answers_per_item, rng) for rng in draws]
-    else:
-        generated = [generate_answers(known, rng) for rng in draws]
     if save is not None:
         _save_crowd(generated[0], save)
     compare(request, generated, synthetic=True)
 
 
-def _check_graded_options() -> None:
+def _check_graded_options(kind: AnyAnswer) -> None:
+    if not kind.is_one_label:
+        raise click.UsageError(f"--graded has its own two labels, but an answer of --config is {kind.takes_words}")
     context = click.get_current_context()
     for name in _FIXED_BY_GROUPS:
         if context.get_parameter_source(name) is not click.core.ParameterSource.DEFAULT:
@@ -185,10 +193,13 @@ def _save_crowd(crowd: RecordedAnswers, folder: Path) -> None:
 
 
 def _write_crowd(crowd: RecordedAnswers, folder: Path) -> None:
+    def cell(said: Said) -> str:
+        return crowd.answer.text(crowd.answer.content(said, crowd.labels))
+
     answers = zip(crowd.item.tolist(), crowd.worker.tolist(), crowd.label.tolist(), strict=True)
-    rows = [(crowd.items[i], crowd.workers[w], crowd.labels[c]) for i, w, c in answers]
+    rows = [(crowd.items[i], crowd.workers[w], cell(said)) for i, w, said in answers]
     _write(folder / "answers.csv", ("item", "worker", "label"), rows)
-    truths = [(item, crowd.labels[c]) for item, c in zip(crowd.items, crowd.truth.tolist(), strict=True)]
+    truths = [(item, cell(said)) for item, said in zip(crowd.items, crowd.truth.tolist(), strict=True)]
     _write(folder / "truth.csv", ("item", "truth"), truths)
 
 

@@ -1,16 +1,19 @@
 """Generate synthetic sets of answers: with hard items, spammers, liars, workers who drift, and copiers."""
 
-from dataclasses import dataclass, field
-from typing import Literal
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
+from app.policy.answers import CHOICE, AnyAnswer, NumberAnswer
+from app.policy.answers.questions import Questions
 from app.policy.core.belief import Array, IntArray, Mask
 from app.simulation.crowds import Crowd
 from app.simulation.graded_crowd import GROUPS, graded_crowd
 from app.simulation.recorded_crowd import RecordedAnswers
 
+_Drawn: TypeAlias = tuple[IntArray, IntArray, npt.NDArray[Any], npt.NDArray[Any]]  # item, worker, said, truth
 _MOST_PAIRS = 50_000_000  # about a gigabyte
 _ROUNDING = 1e-9  # .2 + .4 + .3 + .1 is the whole crowd, although floats give more
 
@@ -73,21 +76,76 @@ class Recipe:
             )
 
 
-def generate_answers(recipe: Recipe, rng: np.random.Generator) -> RecordedAnswers:
-    """Generate a set of answers, in a random order of arrival."""
-    weights = np.array(recipe.class_weights or (1.0,) * recipe.classes)
-    truth = rng.choice(recipe.classes, recipe.items, p=weights / weights.sum())
+def generate_answers(recipe: Recipe, rng: np.random.Generator, answer: AnyAnswer = CHOICE) -> RecordedAnswers:
+    """Generate a set of answers of this kind, in a random order of arrival."""
+    draw = _DRAWS[answer.field]
+    names = _names("c", recipe.classes) if answer.most_names else ()
+    return _recorded(*draw(recipe, rng, answer), recipe.workers, names, answer)
+
+
+def _draw_labels(recipe: Recipe, rng: np.random.Generator, _answer: AnyAnswer) -> _Drawn:
+    """One of the labels."""
+    truth = _true_classes(recipe, rng)
     item, worker = _who_answers_what(recipe.items, recipe.workers, recipe.answers_per_item, rng)
-    sort = _sorts(recipe, rng)
-    knows = recipe.skill.draw(recipe.workers, rng)[worker]
-    knows = np.where((sort == "drifter")[worker], _drifting(knows, worker, recipe.classes), knows)
+    return item, worker, _labels(recipe, item, worker, truth, rng), truth
+
+
+def _draw_sets(recipe: Recipe, rng: np.random.Generator, _answer: AnyAnswer) -> _Drawn:
+    """Any number of the labels: each is a question with the classes no and yes, which the same workers answer."""
+    if recipe.class_weights is not None:
+        raise ValueError("class weights are for answers that are one label")
+    questions = Questions(recipe.classes)
+    each = replace(recipe, items=recipe.items * recipe.classes, classes=2)
+    truth = _true_classes(each, rng)
+    item, worker = _who_answers_what(recipe.items, recipe.workers, recipe.answers_per_item, rng)
+    said = _labels(each, questions.rows(item), questions.of(worker), truth, rng)
+    sets, true = (questions.sets(questions.by_item(bits)) for bits in (said, truth))
+    return item, worker, sets, true
+
+
+def _draw_numbers(recipe: Recipe, rng: np.random.Generator, answer: AnyAnswer) -> _Drawn:
+    """A number: truths and guesses are anywhere in the range, errors are normal, liars mirror what they know."""
+    assert isinstance(answer, NumberAnswer)  # noqa: S101
+    low, high = answer.low, answer.high
+    truth = rng.uniform(low, high, recipe.items)
+    item, worker = _who_answers_what(recipe.items, recipe.workers, recipe.answers_per_item, rng)
+    sort, knows, guesses = _habits(recipe, item, worker, 0.0, rng)
+    value = truth[item] + rng.normal(0, (high - low) / 2, len(item)) * (1 - knows)
+    value = np.where((sort == "liar")[worker], low + high - value, value)
+    value = np.where(guesses, rng.uniform(low, high, len(item)), value)
+    is_right = rng.random(recipe.items) >= recipe.source_error
+    source = np.where(is_right, truth, rng.uniform(low, high, recipe.items))
+    value = np.where((sort == "copier")[worker], source[item], value)
+    return item, worker, np.clip(value, low, high), truth
+
+
+_DRAWS = {"label": _draw_labels, "labels": _draw_sets, "value": _draw_numbers}
+
+
+def _true_classes(recipe: Recipe, rng: np.random.Generator) -> IntArray:
+    weights = np.array(recipe.class_weights or (1.0,) * recipe.classes)
+    return rng.choice(recipe.classes, recipe.items, p=weights / weights.sum())
+
+
+def _labels(recipe: Recipe, item: IntArray, worker: IntArray, truth: IntArray, rng: np.random.Generator) -> IntArray:
+    """What these workers say about these items, shape (answers,)."""
+    sort, knows, guesses = _habits(recipe, item, worker, 1 / recipe.classes, rng)
     knows = np.where((sort == "liar")[worker], 1 - knows, knows)
-    guesses = (rng.random(len(item)) < recipe.difficulty.draw(recipe.items, rng)[item]) | (sort == "spammer")[worker]
     label = _named(truth[item], rng.random(len(item)) < knows, recipe.classes, rng)
     label = np.where(guesses, rng.integers(recipe.classes, size=len(item)), label)
     source = _named(truth, rng.random(recipe.items) >= recipe.source_error, recipe.classes, rng)
-    label = np.where((sort == "copier")[worker], source[item], label)
-    return _recorded(item, worker, label, truth, recipe.workers, recipe.classes)
+    return np.where((sort == "copier")[worker], source[item], label)
+
+
+def _habits(
+    recipe: Recipe, item: IntArray, worker: IntArray, worst: float, rng: np.random.Generator
+) -> tuple[npt.NDArray[np.str_], Array, Mask]:
+    """The sort of each worker; of each answer, the skill behind it, and whether it is a guess."""
+    sort = _sorts(recipe, rng)
+    knows = recipe.skill.draw(recipe.workers, rng)[worker]
+    knows = np.where((sort == "drifter")[worker], _drifting(knows, worker, worst), knows)
+    hard = rng.random(len(item)) < recipe.difficulty.draw(recipe.items, rng)[item]
+    return sort, knows, hard | (sort == "spammer")[worker]
 
 
 def generate_graded_answers(
@@ -96,7 +154,8 @@ def generate_graded_answers(
     """The nine groups of workers and HITs of Abraham et al. (SIGIR 2016, Table 1), in a random order of arrival."""
     crowd: Crowd = graded_crowd(hits, workers_per_group, rng)
     item, worker = _who_answers_what(hits, GROUPS * workers_per_group, answers_per_item, rng)
-    return _recorded(item, worker, crowd.answers(item, worker, rng), crowd.truth, crowd.workers, crowd.classes)
+    names = _names("c", crowd.classes)
+    return _recorded(item, worker, crowd.answers(item, worker, rng), crowd.truth, crowd.workers, names)
 
 
 def _who_answers_what(
@@ -116,14 +175,14 @@ def _sorts(recipe: Recipe, rng: np.random.Generator) -> npt.NDArray[np.str_]:
     return rng.permutation(sorts[np.searchsorted(ends, np.arange(recipe.workers), side="right")])
 
 
-def _drifting(knows: Array, worker: IntArray, classes: int) -> Array:
-    """Rates that fall linearly from a worker's first answer to guessing at the last."""
+def _drifting(knows: Array, worker: IntArray, worst: float) -> Array:
+    """Rates that fall linearly from a worker's first answer to that of guessing at the last."""
     order = np.argsort(worker, kind="stable")
     many = np.bincount(worker)
     place = np.empty(len(worker))
     place[order] = np.arange(len(worker)) - (np.cumsum(many) - many)[worker[order]]
     done = place / np.maximum(many[worker] - 1, 1)
-    return np.asarray(knows + done * (1 / classes - knows))
+    return np.asarray(knows + done * (worst - knows))
 
 
 def _named(truth: IntArray, right: Mask, classes: int, rng: np.random.Generator) -> IntArray:
@@ -133,11 +192,15 @@ def _named(truth: IntArray, right: Mask, classes: int, rng: np.random.Generator)
 
 
 def _recorded(
-    item: IntArray, worker: IntArray, label: IntArray, truth: IntArray, workers: int, classes: int
+    item: IntArray,
+    worker: IntArray,
+    said: npt.NDArray[Any],
+    truth: npt.NDArray[Any],
+    workers: int,
+    labels: tuple[str, ...],
+    answer: AnyAnswer = CHOICE,
 ) -> RecordedAnswers:
-    return RecordedAnswers(
-        _names("i", len(truth)), _names("w", workers), _names("c", classes), item, worker, label, truth
-    )
+    return RecordedAnswers(_names("i", len(truth)), _names("w", workers), labels, item, worker, said, truth, answer)
 
 
 def _names(sort: str, many: int) -> tuple[str, ...]:

@@ -1,7 +1,7 @@
 """Synthetic crowds whose truth, skill and difficulty are known."""
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -14,8 +14,8 @@ class Respondents(Protocol):
     """A crowd that can be asked: a synthetic or a recorded one."""
 
     @property
-    def truth(self) -> IntArray:
-        """The true class of each item, shape (items,); -1 where it is not known."""
+    def truth(self) -> npt.NDArray[Any]:
+        """The truth of each item, shape (items,): what a right answer says; -1 or NaN where it is not known."""
 
     @property
     def items(self) -> int: ...
@@ -26,7 +26,7 @@ class Respondents(Protocol):
     @property
     def classes(self) -> int: ...
 
-    def answers(self, item: IntArray, worker: IntArray, rng: np.random.Generator) -> IntArray:
+    def answers(self, item: IntArray, worker: IntArray, rng: np.random.Generator) -> npt.NDArray[Any]:
         """The answer of worker[i] on item[i], shape (answers,)."""
 
 

@@ -39,17 +39,23 @@ class Cell(NamedTuple):
         return f"line {self.line}, column {self.column} ({self.name})"
 
 
-def read_table(path: Path, columns: Sequence[str], optional: str | None = None) -> list[tuple[Cell, ...]]:
+def read_table(
+    path: Path, columns: Sequence[str], optional: str | None = None, *, also_named: str = "", empty: str = ""
+) -> list[tuple[Cell, ...]]:
     """Read the cells of these columns, row by row, and of the `optional` column if the file has it.
 
-    Required cells must not be empty. Other columns are ignored. Files may be compressed with gzip.
+    The last of the columns may have the name `also_named` instead. Cells must not be empty, but for those of the column
+    `empty`. Other columns are ignored. Files may be compressed with gzip.
     """
     lines = _text(path)
     rows = _rows(path, lines)
     _, header = next(rows, (1, []))
+    if columns[-1] not in header and header.count(also_named) == 1:
+        columns, empty = (*columns[:-1], also_named), also_named if empty == columns[-1] else empty
     also = (optional,) if optional is not None and header.count(optional) == 1 else ()
     places = [_place(path, header, column) for column in (*columns, *also)]
-    return [tuple(_cells(path, row, line, header, places, columns)) for line, row in rows]
+    needed = [column for column in columns if column != empty]
+    return [tuple(_cells(path, row, line, header, places, needed)) for line, row in rows]
 
 
 def _text(path: Path) -> str:

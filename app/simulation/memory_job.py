@@ -1,11 +1,14 @@
 """Run a job in memory: the decisions of the service, from the same engine, without its database."""
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
+from app.policy.answers import Said
 from app.policy.core.ballots import Ballots
-from app.policy.core.belief import NOBODY, Array, IntArray, ItemContext, Mask, State, sole_leader
+from app.policy.core.belief import NOBODY, Array, Belief, IntArray, ItemContext, Mask, State, sole_leader
 from app.policy.core.decision import Verdict
 from app.policy.core.opinions import Opinions
 from app.policy.engine import Engine
@@ -23,7 +26,7 @@ class Ballot:
     """One worker's vote on an item."""
 
     worker: int
-    label: int
+    label: Said
     counted: bool  # False where the worker model leaves it out
 
 
@@ -68,7 +71,6 @@ class MemoryJob(ParallelRuns):
         self.answered: list[list[int]] = [[] for _ in range(workers)]  # the items that each worker has answered
         self._scored: set[tuple[int, int]] = set()  # item and worker of each scored vote: none is scored twice
         self._tie_breaks = engine.tie_breaks(context.number)
-        self._classes = engine.policy.classes
         self._closing_state: dict[int, State] = {}  # the state in which an item closed
 
     @property
@@ -91,11 +93,11 @@ class MemoryJob(ParallelRuns):
         """The number of answers at which the job is refitted next; None: never."""
         return None if self.refit_at[0] == NEVER else int(self.refit_at[0])
 
-    def take_one(self, item: int, worker: int, label: int) -> None:
+    def take_one(self, item: int, worker: int, label: Said) -> None:
         """Count one answer, pay for it, and judge the item."""
         self.take(np.array([item]), np.array([worker]), np.array([label]))
 
-    def take(self, item: IntArray, worker: IntArray, label: IntArray, *, teaches: bool = True) -> None:
+    def take(self, item: IntArray, worker: IntArray, label: npt.NDArray[Any], *, teaches: bool = True) -> None:
         """Count label[i] of worker[i] on item[i], pay for it, and judge the item; see `learn`.
 
         A closed item learns from an answer, and its decision stays.
@@ -113,8 +115,7 @@ class MemoryJob(ParallelRuns):
             self.answered[ballot[0]].append(i)
         judged = item[was_open]
         self._keep_closing_states(judged)
-        for i in judged[self.label[judged] != NOBODY].tolist():
-            self._score_votes(i)
+        self._score_votes_on(judged[self.label[judged] != NOBODY])
 
     def refit(
         self, run: int | IntArray, ballots: Ballots, *, gold: IntArray | None = None, never_reopens: Mask | None = None
@@ -157,13 +158,12 @@ class MemoryJob(ParallelRuns):
     def _replayed(self, item: IntArray) -> State:
         """What the answers on these items say by the current skills."""
         votes = [(row, ballot) for row, i in enumerate(item.tolist()) for ballot in self.ballots[i]]
-        ballots = Ballots.of(
+        ballots = self.policy.ballots(
             [row for row, _ in votes],
             [ballot.worker for _, ballot in votes],
             [ballot.label for _, ballot in votes],
             items=len(item),
             workers=self.workers,
-            classes=self._classes,
         )
         return replayed(self.engine.model, ballots, self.context.rows(item), self.skill)
 
@@ -175,8 +175,7 @@ class MemoryJob(ParallelRuns):
         resolved = self.label[item] != NOBODY
         replaced = self.rows.restate(engine, item, state, may_reopen=may_reopen)
         self._keep_closing_states(item[replaced])
-        for i in item[replaced & ~resolved & (self.label[item] != NOBODY)].tolist():
-            self._score_votes(i)
+        self._score_votes_on(item[replaced & ~resolved & (self.label[item] != NOBODY)])
 
     def score_on_gold(self, worker: IntArray, agreed: Mask) -> None:
         """Compare votes of different workers with gold: for their records, and for models that score workers."""
@@ -199,9 +198,9 @@ class MemoryJob(ParallelRuns):
         state = self._closing_state.get(item) or self.state(one)
         return self.engine.verdict(self.engine.judge(state, self.context.rows(one)), 0)
 
-    def posterior(self) -> Array:
-        """P(class c is the true one) for all items, shape (items, classes)."""
-        return self.engine.lookahead(self.rows.all(), self.context).now.posterior
+    def belief(self) -> Belief:
+        """What is believed about all items."""
+        return self.engine.lookahead(self.rows.all(), self.context).now
 
     def value(self, item: IntArray, worker: IntArray) -> Array:
         """What an answer of worker[i] on item[i] is worth per cost, the worker's price included."""
@@ -279,6 +278,11 @@ class MemoryJob(ParallelRuns):
         answered = self.engine.model.after_answer(self.engine.initial(context), context, self.skill, label)
         return np.asarray(answered.votes.any(axis=1))
 
+    def _score_votes_on(self, resolved: IntArray) -> None:
+        """Compare the votes on these items with their labels, where an answer is one label."""
+        for i in resolved.tolist() if self.policy.answer.is_one_label else ():
+            self._score_votes(i)
+
     def _score_votes(self, item: int) -> None:
         """Compare the votes on a resolved item with its label, each vote at most once.
 
@@ -291,7 +295,7 @@ class MemoryJob(ParallelRuns):
         agreed = np.array([ballot.label for ballot in ballots], dtype=np.int64) == self.label[item]
         counted = np.array([ballot.counted for ballot in ballots], dtype=bool)
         votes = self.rows.votes[[item]]
-        leads_without = sole_leader(votes - np.eye(self._classes)[[self.label[item]]])[0] == self.label[item]
+        leads_without = sole_leader(votes - np.eye(votes.shape[1])[[self.label[item]]])[0] == self.label[item]
         scored = counted & (~agreed | leads_without)
         self.scored_answers[worker] += scored
         self.scored_now[worker[scored]] = True

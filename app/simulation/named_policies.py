@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from difflib import get_close_matches
 from typing import Any, Literal
 
+from app.policy.answers import CHOICE, AnyAnswer
 from app.policy.job_policy import JobPolicy
 from app.policy.worker_choice.pair import AS_PUBLISHED
 
@@ -51,11 +52,13 @@ _REQUIREMENTS = {
 
 
 class PolicyUnknown(ValueError):
-    """No policy has this name."""
+    """No policy has this name, or none does what was asked of it."""
 
 
-def policy_of(name: str, labels: Sequence[str], workers: Workers, seed: int = 0) -> JobPolicy:
-    """The policy of this name.
+def policy_of(
+    name: str, labels: Sequence[str], workers: Workers, seed: int = 0, answer: AnyAnswer = CHOICE
+) -> JobPolicy:
+    """The policy of this name; raises pydantic's ValidationError if it does not decide about such answers.
 
     Only `requallo` and `dispatch` (margin) close items before all recorded answers are used. `requallo` has ratio 4;
     `requallo-c5`, `requallo-p0.2` and `requallo-m3` are the paper's variants: ratio 5, significance .2, three labels.
@@ -69,7 +72,10 @@ def policy_of(name: str, labels: Sequence[str], workers: Workers, seed: int = 0)
     family, own = _family(name)
     always, pull, choose = _TABLE[family]
     parts = always | (pull if workers == "pull" else choose) | own
-    return JobPolicy.model_validate({"labels": labels, "allocation": {"kind": family}, "seed": seed} | parts)
+    if answer.field == "value":  # there are no votes to count: numbers have a worker model of their own
+        parts = {part: value for part, value in parts.items() if part not in {"worker_model", "aggregation"}}
+    job = {"answer": answer, "labels": labels, "allocation": {"kind": family}, "seed": seed}
+    return JobPolicy.model_validate(job | parts)
 
 
 def _family(name: str) -> tuple[str, dict[str, Any]]:

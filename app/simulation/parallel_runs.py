@@ -2,9 +2,10 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
+import numpy.typing as npt
 
 from app.policy.core.ballots import Ballots
 from app.policy.core.belief import Array, IntArray, ItemContext, Mask, State
@@ -91,7 +92,7 @@ class ParallelRuns:
         """What is kept of these items."""
         return self.rows.state(item)
 
-    def learn(self, item: IntArray, worker: IntArray, label: IntArray, *, teaches: bool = True) -> None:
+    def learn(self, item: IntArray, worker: IntArray, label: npt.NDArray[Any], *, teaches: bool = True) -> None:
         """Learn from label[i] of worker[i] on item[i], all three as rows, and judge the items that are open.
 
         Items must differ, and so must workers if the answers change their skills. With `teaches=False` the answers
@@ -125,7 +126,15 @@ class ParallelRuns:
         prior = np.tile(self._prior[stage], (len(runs), 1))
         stated = None if self._stated is None else np.tile(self._stated / [1, self.weight], (len(runs), 1))
         known = fitting.FittedCrowd(self.skill_of(stage, who) / self.weight, prior / self.weight, stated)
-        found = fitting.fit(policy.worker_model, stage, ballots, context, known, stage_only=self.fits_stage_only)
+        found = fitting.fit(
+            policy.worker_model,
+            stage,
+            ballots,
+            context,
+            known,
+            stage_only=self.fits_stage_only,
+            questions=policy.questions,
+        )
         self.stage[runs] = found.stage
         # Gold that the crowd made says nothing about errors that the crowd shares.
         calibrated = found.calibration is not None and gold is None and not self.fits_stage_only

@@ -9,7 +9,7 @@ from app.policy.core.policy import Uses
 from app.policy.job_policy import JobPolicy
 from app.policy.worker_choice import Pair, UpperConfidence
 from app.simulation.group_maxima import NOWHERE
-from app.simulation.named_policies import Workers
+from app.simulation.named_policies import PolicyUnknown, Workers
 from app.simulation.recorded_crowd import RecordedAnswers
 from app.simulation.recorded_runs import RecordedRuns
 from app.simulation.scores import Scores
@@ -101,10 +101,17 @@ def _scores_at(
 
 
 def with_worker_choice(policy: JobPolicy, workers: Workers) -> JobPolicy:
-    """The policy; with `pair` as its worker choice where it has to choose workers and has no choice of its own."""
+    """The policy; with `pair` as its worker choice where it has to choose workers and has no choice of its own.
+
+    Raises `PolicyUnknown` where answers are of a kind about which `pair` does not decide.
+    """
     if workers == "pull" or policy.worker_choice.chooses:
         return policy
-    return policy.model_copy(update={"worker_choice": Pair()})
+    pair, kind = Pair(), policy.answer.kind
+    if kind not in pair.answer_kinds:
+        takes = " or ".join(sorted(pair.answer_kinds))
+        raise PolicyUnknown(f"Jobs choose workers where answers are {takes}, not {kind}")
+    return policy.model_copy(update={"worker_choice": pair})
 
 
 def runs_sequentially(policy: JobPolicy, workers: Workers) -> bool:

@@ -1,14 +1,16 @@
 """Read recorded answers and the truth, so that a recorded crowd can be asked again."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import compress
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 from propcache.api import cached_property
 
+from app.policy.answers import CHOICE, AnyAnswer, Said, WrongContent
 from app.policy.core.ballots import first_choice
 from app.policy.core.belief import Array, IntArray, Mask
 from app.policy.core.randomness import number_of
@@ -16,6 +18,7 @@ from app.simulation.csv_tables import Cell, WrongFile, read_table
 
 UNKNOWN = -1
 Notify: TypeAlias = Callable[[str], None]
+Truths: TypeAlias = npt.NDArray[Any]  # -1, or NaN where answers are numbers, where it is not known
 
 
 def ignore_message(_message: str) -> None:
@@ -31,12 +34,18 @@ class RecordedAnswers:
     labels: tuple[str, ...]
     item: IntArray  # (answers,) position in items
     worker: IntArray  # (answers,) position in workers
-    label: IntArray  # (answers,) position in labels
-    truth: IntArray  # (items,) position in labels; -1 where it is not known
+    label: npt.NDArray[Any]  # (answers,) what each says: a position in labels, a set of them as bits, or a number
+    truth: Truths  # (items,) the same
+    answer: AnyAnswer = CHOICE
 
     @cached_property
-    def given(self) -> dict[tuple[int, int], int]:
-        """The label that was given, by (item, worker)."""
+    def known(self) -> Mask:
+        """Of which items the truth is known, shape (items,)."""
+        return known_truths(self.truth)
+
+    @cached_property
+    def given(self) -> dict[tuple[int, int], Said]:
+        """What was answered, by (item, worker)."""
         pairs = zip(self.item.tolist(), self.worker.tolist(), strict=True)
         return dict(zip(pairs, self.label.tolist(), strict=True))
 
@@ -61,9 +70,18 @@ class RecordedAnswers:
 
     def among(self, labels: tuple[str, ...]) -> "RecordedAnswers":
         """The same answers with these labels to choose from; the labels that were given must be among them."""
-        place = np.array([labels.index(label) for label in self.labels])
-        truth = np.where(self.truth == UNKNOWN, UNKNOWN, place[self.truth])
-        return replace(self, labels=labels, label=place[self.label], truth=truth)
+        if labels == self.labels:
+            return self
+        kind, known = self.answer, self.known
+
+        def renamed(said: npt.NDArray[Any]) -> npt.NDArray[Any]:
+            every, which = np.unique(said, return_inverse=True)
+            names = (kind.content(one, self.labels) for one in every.tolist())
+            return np.array([kind.said(name, labels) for name in names], dtype=said.dtype)[which]
+
+        truth = self.truth.copy()
+        truth[known] = renamed(truth[known])
+        return replace(self, labels=labels, label=renamed(self.label), truth=truth)
 
     def shuffled(self, rng: np.random.Generator) -> "RecordedAnswers":
         """The same answers in a random order."""
@@ -73,9 +91,10 @@ class RecordedAnswers:
     def accuracy(self, scores: Array) -> float:
         """The share of items with known truth whose highest score is the truth's; k that share it count 1/k.
 
-        `scores` is (items, classes), for example a posterior, so an item without an answer counts 1/K.
+        `scores` is (items, classes), for example a posterior, so an item without an answer counts 1/K. Answers are one
+        label.
         """
-        known = self.truth != UNKNOWN
+        known = self.known
         return float(first_choice(scores)[known, self.truth[known]].mean())
 
 
@@ -86,7 +105,7 @@ class RecordedCrowd:
     recorded: RecordedAnswers
 
     @property
-    def truth(self) -> IntArray:
+    def truth(self) -> Truths:
         return self.recorded.truth
 
     @property
@@ -99,9 +118,9 @@ class RecordedCrowd:
 
     @property
     def classes(self) -> int:
-        return len(self.recorded.labels)
+        return self.recorded.answer.classes(len(self.recorded.labels))
 
-    def answers(self, item: IntArray, worker: IntArray, rng: np.random.Generator) -> IntArray:  # noqa: ARG002  recorded answers are not random
+    def answers(self, item: IntArray, worker: IntArray, rng: np.random.Generator) -> npt.NDArray[Any]:  # noqa: ARG002  recorded answers are not random
         given = self.recorded.given
         return np.array([given[pair] for pair in zip(item.tolist(), worker.tolist(), strict=True)])
 
@@ -122,48 +141,73 @@ def _compressed_or_plain(path: Path) -> Path:
     return packed if packed.exists() else path
 
 
-def read_recorded(answers: Path, truth: Path | None = None, notify: Notify = ignore_message) -> RecordedAnswers:
-    """Read answers from a table with item,worker,label, and the truth from one with item,truth.
+def known_truths(truth: Truths) -> Mask:
+    """Which of these truths are known."""
+    return np.asarray(~np.isnan(truth) if truth.dtype.kind == "f" else truth != UNKNOWN)
 
-    If a worker answered an item several times, the first answer counts. Answers that do not count in a job's export,
-    and items without answers, are left out. A truth that no answer names is a label too. `notify` gets a message
-    about each of these cases.
+
+def read_recorded(
+    answers: Path, truth: Path | None = None, notify: Notify = ignore_message, kind: AnyAnswer = CHOICE
+) -> RecordedAnswers:
+    """Read answers of this kind from a table with item,worker,label, and the truth from one with item,truth.
+
+    The column `label` may also be named like the field of the kind, `labels` or `value`, as in a job's export. If a
+    worker answered an item several times, the first answer counts. Answers that do not count in a job's export, and
+    items without answers, are left out. A truth that no answer names is a label too. `notify` gets a message about each
+    of these cases.
     """
-    rows = _counted_answers(answers, notify)
+    rows = _counted_answers(answers, notify, kind)
     if not rows:
         raise WrongFile(answers, 2, "the file has no answers")
-    first: dict[tuple[str, str], str] = {}
+    first: dict[tuple[str, str], Cell] = {}
     for named, by, said, *_ in rows:
-        first.setdefault((named.text, by.text), said.text)
+        first.setdefault((named.text, by.text), said)
     item, worker = zip(*first, strict=True)
     items, item_of = np.unique(item, return_inverse=True)
     workers, worker_of = np.unique(worker, return_inverse=True)
-    given = [*first.values()]
-    true = {} if truth is None else _truths(truth, set(item), set(given), notify)
-    labels, label_of = np.unique([*given, *true.values()], return_inverse=True)
-    if len(labels) == 1:
-        raise WrongFile(answers, 2, f"all answers are {given[0]!r}, but at least two labels are needed")
+    given = _names(first.values(), kind)
+    true = {} if truth is None else _truths(truth, set(item), given, notify, kind)
+    labels = sorted(given | _names(true.values(), kind))
+    if len(labels) < kind.fewest_names:
+        said_by_all = next(iter(first.values())).text
+        fewest = {1: "one label", 2: "two labels"}[kind.fewest_names]
+        raise WrongFile(answers, 2, f"all answers are {said_by_all!r}, but at least {fewest} are needed")
     if len(first) < len(rows):
         notify(
             f"{answers}: only a worker's first answer on an item counts; {len(rows) - len(first)} others are left out"
         )
-    for alike in _similar_labels(labels.tolist()):
+    for alike in _similar_labels(labels):
         notify(f"{answers}: {' and '.join(map(repr, alike))} are treated as different labels")
-    place = {name: position for position, name in enumerate(labels.tolist())}
+    unknown = np.nan if kind.field == "value" else UNKNOWN
+    of_items = [_said(truth or answers, true[key], kind, labels) if key in true else unknown for key in items.tolist()]
     return RecordedAnswers(
         items=tuple(items.tolist()),
         workers=tuple(workers.tolist()),
-        labels=tuple(labels.tolist()),
+        labels=tuple(labels),
         item=item_of,
         worker=worker_of,
-        label=label_of[: len(given)],
-        truth=np.array([place[true[key]] if key in true else UNKNOWN for key in items.tolist()]),
+        label=np.array([_said(answers, cell, kind, labels) for cell in first.values()]),
+        truth=np.array(of_items),
+        answer=kind,
     )
 
 
-def _counted_answers(path: Path, notify: Notify) -> list[tuple[Cell, ...]]:
+def _names(cells: Iterable[Cell], kind: AnyAnswer) -> set[str]:
+    """The labels that these cells name."""
+    return {name for text in {cell.text for cell in cells} for name in kind.names(text)}
+
+
+def _said(path: Path, cell: Cell, kind: AnyAnswer, labels: Sequence[str]) -> Said:
+    try:
+        return kind.said(kind.from_text(cell.text), labels)
+    except WrongContent as error:
+        raise WrongFile(path, cell, f"{cell.text!r} is no answer. {error}") from error
+
+
+def _counted_answers(path: Path, notify: Notify, kind: AnyAnswer) -> list[tuple[Cell, ...]]:
     """All answers, or those with `true` in the column `counts`, which a job's export has."""
-    rows = read_table(path, ("item", "worker", "label"), optional="counts")
+    empty = "label" if kind.takes_no_label else ""
+    rows = read_table(path, ("item", "worker", "label"), optional="counts", also_named=kind.field, empty=empty)
     counts = [cell.text.lower() for cells in rows for cell in cells[3:]]
     if not counts or not set(counts) <= {"true", "false"}:
         return rows
@@ -172,21 +216,22 @@ def _counted_answers(path: Path, notify: Notify) -> list[tuple[Cell, ...]]:
     return [cells for cells, counted in zip(rows, counts, strict=True) if counted == "true"]
 
 
-def _truths(path: Path, answered: set[str], labels: set[str], notify: Notify) -> dict[str, str]:
+def _truths(path: Path, answered: set[str], labels: set[str], notify: Notify, kind: AnyAnswer) -> dict[str, Cell]:
     """The truth of the items that were answered."""
     found: dict[str, Cell] = {}
-    rows = read_table(path, ("item", "truth"))
+    rows = read_table(path, ("item", "truth"), empty="truth" if kind.takes_no_label else "")
     if not rows:
         raise WrongFile(path, 2, "the file has no truths")
     for item, truth in rows:
         before = found.setdefault(item.text, truth)
         if before.text != truth.text:
             raise WrongFile(path, truth, f"{item.text!r} has another truth, {before.text!r}, in line {before.line}")
-    true = {item: cell.text for item, cell in found.items() if item in answered}
+    true = {item: cell for item, cell in found.items() if item in answered}
     if not true:
         some = ", ".join(map(repr, sorted(answered)[:3]))
         raise WrongFile(path, rows[0][0], f"no item of this file has answers; items with answers are {some} ...")
-    if labels.isdisjoint(true.values()):
+    named = _names(true.values(), kind)
+    if named and labels.isdisjoint(named):
         known = ", ".join(map(repr, sorted(labels)[:5]))
         raise WrongFile(
             path, rows[0][1], f"no truth of this file is among the labels of the answers, which are {known}"
@@ -196,9 +241,9 @@ def _truths(path: Path, answered: set[str], labels: set[str], notify: Notify) ->
         notify(f"{path}: {missing} of {len(answered)} answered items have no truth; accuracy is measured on the others")
     if len(true) < len(found):
         notify(f"{path}: {len(found) - len(true)} items without answers are left out")
-    if never_given := set(true.values()) - labels:
-        named = ", ".join(map(repr, sorted(never_given)[:5]))
-        notify(f"{path}: no answer is {named}; with it there are {len(labels | never_given)} labels")
+    if never_given := named - labels:
+        listed = ", ".join(map(repr, sorted(never_given)[:5]))
+        notify(f"{path}: no answer is {listed}; with it there are {len(labels | never_given)} labels")
     return true
 
 

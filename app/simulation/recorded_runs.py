@@ -70,8 +70,9 @@ class RecordedRuns(ParallelRuns):
     def ballots(self, run: int) -> Ballots:
         """The answers of a run in their order."""
         crowd, taken = self.crowd, self.taken[run, : self.given[run]]
-        sizes = {"items": self.items, "workers": self.workers, "classes": len(self.policy.labels)}
-        return Ballots.of(crowd.item[taken], crowd.worker[taken], crowd.label[taken], **sizes)
+        return self.policy.ballots(
+            crowd.item[taken], crowd.worker[taken], crowd.label[taken], items=self.items, workers=self.workers
+        )
 
     def scores(self) -> Scores:
         """How much of the truth each run knows now."""
@@ -81,10 +82,10 @@ class RecordedRuns(ParallelRuns):
         own = np.arange(self.items) + run * self.items
         state, engine = self.state(own), self.engines[self.stage[run]]
         scores = final_scores(
-            self.policy.aggregation,
+            self.policy,
             state.votes,
             self.label[own],
-            lambda: engine.lookahead(state, self.context.rows(own)).now.posterior,
+            lambda: engine.lookahead(state, self.context.rows(own)).now,
             lambda: self.ballots(run),
         )
         return RunState(int(self.given[run]), self.label[own], scores)

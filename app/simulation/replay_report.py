@@ -1,7 +1,7 @@
 """Report the scores of a replay, as JSON or as a table."""
 
-from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
@@ -24,6 +24,7 @@ class ReplayLine:
     resolved: float  # items
     resolved_accuracy: float | None
     seeds: int
+    errors: Mapping[str, float | None] = field(default_factory=dict)  # what else the kind of the answers measures
 
     @classmethod
     def of(cls, policy: str, labels_per_item: float, scores: Scores) -> "ReplayLine":
@@ -36,11 +37,14 @@ class ReplayLine:
             resolved=float(scores.resolved.mean()),
             resolved_accuracy=_mean(scores.resolved_accuracy),
             seeds=len(scores.labels),
+            errors={name: _mean(values) for name, values in scores.errors.items()},
         )
 
     def as_json(self) -> dict[str, Any]:
         """The row as JSON; whole counts are integers."""
-        return {name: _plain(value) if name in _COUNTS else value for name, value in asdict(self).items()}
+        fields = asdict(self)
+        fields |= fields.pop("errors")
+        return {name: _plain(value) if name in _COUNTS else value for name, value in fields.items()}
 
 
 def _mean(values: Array) -> float | None:
@@ -59,6 +63,7 @@ def _plain(number: float) -> float:
 
 _MANY = 10
 _HEADINGS = ("policy", "labels/item", "labels", "accuracy", "sd", "resolved", "of those right")
+_WORDS = {"mean_absolute_error": "mean error", "root_mean_squared_error": "rms error", "label_accuracy": "per label"}
 
 
 def as_table(lines: Sequence[ReplayLine]) -> Iterable[str]:
@@ -69,7 +74,9 @@ def as_table(lines: Sequence[ReplayLine]) -> Iterable[str]:
     policy  labels/item  labels  accuracy     sd  resolved  of those right
     opt-kg            2    1600     0.784  0.012         0               -
     """
-    cells = [_HEADINGS, *(_cells(line) for line in lines)]
+    names = [*dict.fromkeys(name for line in lines for name in line.errors)]
+    headings = [_WORDS.get(name, name.replace("_", " ")) for name in names]
+    cells = [(*_HEADINGS, *headings), *((*_cells(line), *_errors(line, names)) for line in lines)]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     for first, *others in cells:
         yield "  ".join([first.ljust(widths[0]), *(c.rjust(w) for c, w in zip(others, widths[1:], strict=True))])
@@ -80,6 +87,11 @@ def _cells(line: ReplayLine) -> tuple[str, ...]:
     of_resolved = "-" if line.resolved_accuracy is None else f"{line.resolved_accuracy:.3f}"
     counts = f"{line.labels_per_item:g}", _count(line.labels)
     return (line.policy, *counts, *right, _count(line.resolved), of_resolved)
+
+
+def _errors(line: ReplayLine, names: Sequence[str]) -> Iterable[str]:
+    found = (line.errors.get(name) for name in names)
+    return ("-" if each is None else f"{each:.3f}" for each in found)
 
 
 def _count(mean: float) -> str:

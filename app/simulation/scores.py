@@ -1,15 +1,16 @@
 """Score runs of a job against the truth."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from app.policy.aggregation import Aggregation, ByModel, Majority
-from app.policy.core.ballots import Ballots, first_choice
-from app.policy.core.belief import NOBODY, Array, IntArray
-from app.simulation.recorded_crowd import UNKNOWN, RecordedAnswers
+from app.policy.aggregation import ByModel, Majority
+from app.policy.core.ballots import Ballots
+from app.policy.core.belief import NOBODY, Array, Belief, IntArray
+from app.policy.job_policy import JobPolicy
+from app.simulation.recorded_crowd import RecordedAnswers
 
 
 class RunState(NamedTuple):
@@ -17,7 +18,7 @@ class RunState(NamedTuple):
 
     labels: int  # bought
     label: IntArray  # (items,) of resolved items; -1: there is none
-    scores: Array  # (items, classes) how strongly the answers support each class
+    scores: Array  # how strongly the answers support each result; see `final_scores`
 
 
 @dataclass(frozen=True)
@@ -28,24 +29,35 @@ class Scores:
     accuracy: Array  # of all items with known truth: k classes that tie count 1/k, no answer 1/K; nan without truth
     resolved: Array  # items
     resolved_accuracy: Array  # of resolved items; nan if there are none
+    errors: Mapping[str, Array] = field(default_factory=dict)  # what else the kind of the answers measures, by name
 
     @classmethod
     def of(cls, crowd: RecordedAnswers, runs: Sequence[RunState]) -> "Scores":
-        columns = zip(*(_figures(crowd, run) for run in runs), strict=True)
-        return cls(*(np.array(column, dtype=np.float64) for column in columns))
+        found = [_figures(crowd, run) for run in runs]
+        labels, accuracy, resolved, of_resolved = np.array([figures for figures, _ in found], dtype=np.float64).T
+        return cls(labels, accuracy, resolved, of_resolved, _by_name([errors for _, errors in found]))
 
     @classmethod
     def joined(cls, parts: Sequence["Scores"]) -> "Scores":
         """The runs of several crowds as runs of one."""
         columns = zip(*((p.labels, p.accuracy, p.resolved, p.resolved_accuracy) for p in parts), strict=True)
-        return cls(*map(np.concatenate, columns))
+        labels, accuracy, resolved, of_resolved = map(np.concatenate, columns)
+        return cls(labels, accuracy, resolved, of_resolved, _by_name([part.errors for part in parts]))
 
 
-def _figures(crowd: RecordedAnswers, run: RunState) -> tuple[float, float, float, float]:
-    known, resolved = crowd.truth != UNKNOWN, run.label != NOBODY
-    right = np.zeros(len(known))
-    right[known] = first_choice(run.scores)[known, crowd.truth[known]]
-    return run.labels, _mean(right[known]), resolved.sum(), _mean(right[known & resolved])
+def _by_name(rows: Sequence[Mapping[str, Any]]) -> dict[str, Array]:
+    return {name: np.hstack([row[name] for row in rows]) for name in rows[0]}
+
+
+def _figures(crowd: RecordedAnswers, run: RunState) -> tuple[tuple[float, ...], dict[str, float]]:
+    known, resolved = crowd.known, run.label != NOBODY
+    if not known.any():
+        return (run.labels, np.nan, resolved.sum(), np.nan), {}
+    questions, sides = len(run.scores) // len(known), run.scores.shape[1]
+    scores, truth = run.scores.reshape(-1, questions, sides)[known].reshape(-1, sides), crowd.truth[known]
+    right = crowd.answer.right(scores, truth)
+    figures = run.labels, _mean(right), resolved.sum(), _mean(right[resolved[known]])
+    return figures, crowd.answer.errors(scores, truth)
 
 
 def _mean(values: Array) -> float:
@@ -53,21 +65,27 @@ def _mean(values: Array) -> float:
 
 
 def final_scores(
-    aggregation: Aggregation,
+    policy: JobPolicy,
     votes: Array,
     label: IntArray,
-    posterior: Callable[[], Array],
+    belief: Callable[[], Belief],
     ballots: Callable[[], Ballots],
 ) -> Array:
-    """How strongly the answers support each class, as in the service's results; shape (items, classes).
+    """How strongly the answers support each result, as in the service's results.
 
-    An item without answers supports all classes equally. A resolved item has the label of its decision, unless the
-    aggregation is fitted to all answers.
+    Shape (items, classes); where items are several questions, (questions, 2); where answers are numbers, the estimates,
+    (items, 1). An item without answers supports all classes equally. A resolved item has the label of its decision,
+    unless the aggregation is fitted to all answers.
     """
-    classes = votes.shape[1]
+    if policy.answer.field == "value":
+        return policy.answer.scores(belief())
+    aggregation, questions, classes = policy.aggregation, policy.questions, policy.classes
+    if questions is not None:
+        votes, label = votes.reshape(-1, classes), questions.known(label)
     if not isinstance(aggregation, Majority | ByModel):
-        fitted = aggregation.fit(ballots())
+        fitted = aggregation.fit(policy.on_questions(ballots()))
         return np.where(fitted.informed[:, None], fitted.posterior, 1 / classes)
-    scores = votes if isinstance(aggregation, Majority) else posterior()
+    scores = votes if isinstance(aggregation, Majority) else policy.answer.scores(belief())
     supported = np.where((label == NOBODY)[:, None], scores, label[:, None] == np.arange(classes))
-    return np.where(votes.any(axis=1, keepdims=True), supported, 1 / classes)
+    answered = votes.any(axis=1, keepdims=True)
+    return np.where(answered, supported, 1 / classes)

@@ -5,10 +5,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from app.policy.core.belief import NOBODY, IntArray, ItemContext
+from app.policy.core.belief import NOBODY, ItemContext
 from app.policy.job_policy import JobPolicy
 from app.simulation.named_policies import Workers
-from app.simulation.recorded_crowd import UNKNOWN, RecordedAnswers, RecordedCrowd
+from app.simulation.recorded_crowd import UNKNOWN, RecordedAnswers, RecordedCrowd, Truths, known_truths
 from app.simulation.scores import RunState, Scores, final_scores
 from app.simulation.selection import Order, order_of_arrival
 from app.simulation.simulated_job import SimulatedJob, choices
@@ -31,33 +31,44 @@ def replay_sequentially(
         known = drawn_gold(crowd, gold, run)
         simulated = recorded_job(crowd, policy, run, budget=float(budgets[-1]), gold=known)
         answers = ask_until_done(simulated, crowd, run, workers, order)
-        others = crowd if known is None else replace(crowd, truth=np.where(known == UNKNOWN, crowd.truth, UNKNOWN))
+        others = (
+            crowd
+            if known is None
+            else replace(crowd, truth=np.where(known_truths(known), _nothing(crowd), crowd.truth))
+        )
         states = _states_at(simulated, answers, budgets, progress)
         found.append([Scores.of(others, [_without_gold(state, known)]) for state in states])
     return [Scores.joined(at_budget) for at_budget in zip(*found, strict=True)]
 
 
-def drawn_gold(crowd: RecordedAnswers, gold: int, run: int) -> IntArray | None:
-    """The truth of this many random items of known truth, -1 for all others, shape (items,); None for none."""
+def drawn_gold(crowd: RecordedAnswers, gold: int, run: int) -> Truths | None:
+    """The truth of this many random items of known truth, not known for all others, shape (items,); None for none."""
     if not gold:
         return None
-    known = np.flatnonzero(crowd.truth != UNKNOWN)
+    known = np.flatnonzero(crowd.known)
     drawn = np.random.default_rng((run, gold)).choice(known, gold, replace=False)
-    return np.where(np.isin(np.arange(len(crowd.items)), drawn), crowd.truth, UNKNOWN)
+    return np.where(np.isin(np.arange(len(crowd.items)), drawn), crowd.truth, _nothing(crowd))
 
 
-def _without_gold(state: RunState, gold: IntArray | None) -> RunState:
+def _nothing(crowd: RecordedAnswers) -> float:
+    """What stands for a truth that is not known."""
+    return np.nan if crowd.truth.dtype.kind == "f" else UNKNOWN
+
+
+def _without_gold(state: RunState, gold: Truths | None) -> RunState:
     """The run as if no gold item were resolved: their labels were given, not found."""
-    return state if gold is None else state._replace(label=np.where(gold == UNKNOWN, state.label, NOBODY))
+    return state if gold is None else state._replace(label=np.where(known_truths(gold), NOBODY, state.label))
 
 
 def recorded_job(
-    crowd: RecordedAnswers, policy: JobPolicy, run: int, budget: float | None = None, gold: IntArray | None = None
+    crowd: RecordedAnswers, policy: JobPolicy, run: int, budget: float | None = None, gold: Truths | None = None
 ) -> SimulatedJob:
     """The simulated job of one run, with the random numbers that `RecordedRuns` gives to that run."""
     items, workers = len(crowd.items), len(crowd.workers)
     plain = ItemContext.plain(items)
-    context = ItemContext(plain.cost, plain.open_assignments, plain.number + run * items, seed=policy.seed, gold=gold)
+    context = replace(plain, number=plain.number + run * items, seed=policy.seed)
+    if gold is not None:
+        context = policy.answer.with_gold(context, gold)
     unrecorded = np.ones((workers, items), dtype=bool)
     unrecorded[crowd.worker, crowd.item] = False
     rng = np.random.default_rng(run)
@@ -98,7 +109,5 @@ def _states_at(
         while job.answers < budget and next(answers, None) is not None:
             progress(1)
         every = np.arange(len(job.open))
-        scores = final_scores(
-            simulated.policy.aggregation, job.state(every).votes, job.label, job.posterior, simulated.ballots
-        )
+        scores = final_scores(simulated.policy, job.state(every).votes, job.label, job.belief, simulated.ballots)
         yield RunState(job.answers, job.label.copy(), scores)

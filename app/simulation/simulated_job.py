@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from app.policy.answers import Said
 from app.policy.core.ballots import UNKNOWN, Ballots
 from app.policy.core.belief import NOBODY, Array, IntArray, ItemContext, Mask
 from app.policy.engine import Engine
@@ -75,7 +76,7 @@ class SimulatedJob:
         self.blocked = np.zeros(workers, dtype=bool)
         self.promoted = np.full(crowd.items, UNKNOWN)  # (items,) the class of an item that the crowd made gold
         self.gold_asked = np.zeros(workers, dtype=np.int64)
-        self._answers: list[tuple[int, int, int]] = []  # item, worker and label, in their order
+        self._answers: list[tuple[int, int, Said]] = []  # item, worker and what was said, in their order
         self._seen = np.zeros((crowd.workers, crowd.items), dtype=bool)
         self._tie_breaks = self.job.engine.tie_breaks(known.number)
 
@@ -183,8 +184,7 @@ class SimulatedJob:
         """Take the worker's answer on the offered item, or on gold in its place."""
         drawn = self._gold_for(worker)
         item = offered if drawn is None else drawn
-        label = int(self.crowd.answers(np.array([item]), np.array([worker]), self._rng)[0])
-        self._answer(item, worker, label)
+        self._answer(item, worker, self.crowd.answers(np.array([item]), np.array([worker]), self._rng)[0].item())
         return True
 
     def _gold_for(self, worker: int) -> int | None:
@@ -201,7 +201,7 @@ class SimulatedJob:
         among = later if len(later) else suits
         return int(among[self._tie_breaks[among].argmin()])
 
-    def _answer(self, item: int, worker: int, label: int) -> None:
+    def _answer(self, item: int, worker: int, label: Said) -> None:
         """Record an answer, and do what follows from it."""
         job, was_open, gold = self.job, self.job.open[item], self.gold[item]
         checks = self._checks_the_item(item)
@@ -211,7 +211,7 @@ class SimulatedJob:
         self._answers.append((item, worker, label))
         if gold != UNKNOWN and not checks:
             self.gold_asked[worker] += 1
-            job.score_on_gold(who, np.array([label == gold]))
+            job.score_on_gold(who, np.array([self.policy.agrees(label, self._true(item))]))
         if checks and label != gold:
             job.restate(one, job.state(one), may_reopen=np.array([True]))
             self._demote(one)
@@ -220,6 +220,12 @@ class SimulatedJob:
         self._block_guessers()
         if job.answers >= job.refit_at[0]:
             self.refit()
+
+    def _true(self, item: int) -> Said:
+        """What is right about a gold item."""
+        values = self.job.context.gold_value
+        known: Said = (self.gold if values is None else values)[item].item()
+        return known
 
     def _checks_the_item(self, item: int) -> bool:
         auto_gold, number = self.policy.auto_gold, self._next_number
@@ -281,12 +287,13 @@ class SimulatedJob:
 
     def ballots(self) -> Ballots:
         """All answers that count, in their order."""
-        item, worker, label = np.array(self._answers, dtype=np.int64).reshape(-1, 3).T
+        item, worker = np.array([pair for *pair, _ in self._answers], dtype=np.int64).reshape(-1, 2).T
+        label = np.array([said for *_, said in self._answers])
         on_items = enumerate(self.job.ballots)
         counted = {(i, ballot.worker) for i, ballots in on_items for ballot in ballots if ballot.counted}
         kept = np.array([pair in counted for pair in zip(item.tolist(), worker.tolist(), strict=True)], dtype=bool)
-        sizes = {"items": self.crowd.items, "workers": self.job.workers, "classes": self.crowd.classes}
-        return Ballots.of(item[kept], worker[kept], label[kept], **sizes)
+        sizes = {"items": self.crowd.items, "workers": self.job.workers}
+        return self.policy.ballots(item[kept], worker[kept], label[kept], **sizes)
 
 
 def visits(simulated: SimulatedJob, rng: np.random.Generator) -> Iterator[int]:

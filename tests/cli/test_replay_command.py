@@ -475,3 +475,106 @@ def test_shares_that_add_up_to_the_whole_crowd_are_not_too_many():
     shares = ("--spammers", "0.2", "--liars", "0.4", "--drifters", "0.3", "--copiers", "0.1")
     given = ("simulate", "--items", "3", "--crowd", "10", "--policy", "random", "--seeds", "1", "--json")
     assert lines(run(*given, *shares))
+
+
+SETS = "item,worker,label\na,v,cat|cow\na,w,cow|cat\nb,v,\nb,w,cow\nc,v,cat\nc,w,cat\n"
+KINDS = {  # the job, the answers, the truth, and what the answers of all workers come to
+    "choices": (
+        {"answer": {"kind": "choices"}, "worker_model": {"kind": "anonymous"}},
+        SETS,
+        "item,truth\na,cat|cow\nb,\nc,cow\n",
+        # b: nobody says cat, and cow is a tie. c: both labels are wrong.
+        {"accuracy": (1 + 0.5 + 0) / 3, "label_accuracy": (1 + 1 + 1 + 0.5 + 0 + 0) / 6},
+    ),
+    "ordinal": (
+        {"answer": {"kind": "ordinal"}, "labels": ["low", "middle", "high"], "worker_model": {"kind": "anonymous"}},
+        "item,worker,label\na,v,low\na,w,low\nb,v,high\nb,w,low\nc,v,middle\nc,w,middle\n",
+        "item,truth\na,low\nb,high\nc,low\n",
+        {"accuracy": (1 + 0.5 + 0) / 3, "mean_absolute_error": (0 + 0.5 * 2 + 1) / 3},
+    ),
+    "number": (
+        {"answer": {"kind": "number", "low": 0, "high": 100}, "refit": None},
+        "item,worker,value\na,v,50\na,w,50\nb,v,50\nb,w,50\nc,v,50\nc,w,50\n",
+        "item,truth\na,50\nb,56\nc,46\n",
+        {"accuracy": 2 / 3, "mean_absolute_error": 10 / 3, "root_mean_squared_error": (52 / 3) ** 0.5},
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_answers_of_every_kind_are_replayed(tmp_path, kind):
+    job, answers, truth, expected = KINDS[kind]
+    for name, content in (("answers.csv", answers), ("truth.csv", truth), ("job.json", json.dumps(job))):
+        (tmp_path / name).write_text(content)
+    given = ("--config", tmp_path / "job.json", "--labels-per-item", "2", "--seeds", "2")
+    (found,) = lines(replayed(tmp_path, *given, "--json"))
+    assert [*found] == [*FIELDS, *(name for name in expected if name != "accuracy")]
+    assert {name: found[name] for name in expected} == pytest.approx(expected, abs=1e-6)
+    assert "sd" in replayed(tmp_path, *given).stdout
+    (unknown,) = lines(replayed(tmp_path, *given, "--json", truth=None))
+    assert [*unknown] == FIELDS
+
+
+@pytest.mark.parametrize(
+    ("kind", "column", "cell", "said"),
+    [
+        ("choices", "label", "cat|cat", "line 3, column 3 (label): 'cat|cat' is no answer. Must name every label at"),
+        ("number", "label", "many", "line 3, column 3 (label): 'many' is no answer. Must be a number from 0 to 100"),
+        ("number", "value", "120", "line 3, column 3 (value): '120' is no answer. Must be from 0 to 100, not 120"),
+        ("number", "value", "nan", "Must be a number from 0 to 100"),
+        ("number", "value", "", "line 3, column 3 (value): the cell must not be empty"),
+    ],
+)
+def test_a_cell_that_is_no_answer_is_named(tmp_path, kind, column, cell, said):
+    (tmp_path / "job.json").write_text(json.dumps(KINDS[kind][0]))
+    (tmp_path / "answers.csv").write_text(f"item,worker,{column}\na,v,7\na,w,{cell}\n")
+    assert said in replayed(tmp_path, "--config", tmp_path / "job.json", truth=None, code=1).output
+
+
+@pytest.mark.parametrize(
+    ("jobs", "more", "said"),
+    [
+        (["number"], ("--policy", "requallo"), "ratio takes jobs whose answers are choice or choices or ordinal, not"),
+        (["number"], ("--workers", "choose"), "Jobs choose workers where answers are choice or choices or ordinal"),
+        (["number", "choices"], (), "Replay the jobs one after the other."),
+        ([{"answer": {"kind": "ordinal"}}], (), "labels: Must be given, from the lowest to the highest"),
+        ([{"answer": {"kind": "numbers"}}], (), "answer: Input tag 'numbers'"),
+        ([{"answer": {"kind": "number", "low": 3, "high": 3}}], (), "answer.number.high: Must be larger than `low`"),
+    ],
+)
+def test_what_does_not_decide_about_such_answers_says_so(tmp_path, jobs, more, said):
+    given = []
+    for place, job in enumerate(jobs):
+        (tmp_path / f"{place}.json").write_text(json.dumps(KINDS[job][0] if isinstance(job, str) else job))
+        given += ["--config", tmp_path / f"{place}.json"]
+    (tmp_path / "answers.csv").write_text("item,worker,label\na,v,7\na,w,8\n")
+    assert said in replayed(tmp_path, *given, *more, truth=None, code=2).output
+
+
+def test_the_mode_and_the_median_are_compared_on_the_same_answers(tmp_path):
+    """One of five says 1, two say 2 and two say 3: the mode is a tie, the median is 2."""
+    job = {"labels": ["1", "2", "3"], "worker_model": {"kind": "anonymous"}, "max_votes_per_label": None}
+    for label in ("mode", "median"):
+        content = job | {"answer": {"kind": "ordinal", "label": label}, "requirement": {"kind": "count", "labels": 9}}
+        (tmp_path / f"{label}.json").write_text(json.dumps(content))
+    rows = "".join(
+        f"{item},{worker},{label}\n" for item in "ab" for worker, label in zip("vwxyz", "12233", strict=True)
+    )
+    (tmp_path / "answers.csv").write_text("item,worker,label\n" + rows)
+    (tmp_path / "truth.csv").write_text("item,truth\na,2\nb,3\n")
+    given = ("--config", tmp_path / "mode.json", "--config", tmp_path / "median.json", "--labels-per-item", "5")
+    mode, median = lines(replayed(tmp_path, *given, "--json", "--seeds", "1"))
+    assert (mode["accuracy"], mode["mean_absolute_error"]) == (0.5, 0.5)
+    assert (median["accuracy"], median["mean_absolute_error"]) == (0.5, 0.5)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_crowd_of_every_kind_is_simulated_and_can_be_replayed(tmp_path, kind):
+    (tmp_path / "job.json").write_text(
+        json.dumps({**KINDS[kind][0], "labels": ["c0", "c1", "c2"][: 3 * (kind != "number")]})
+    )
+    size = ("--items", 20, "--classes", 3, "--crowd", 8, "--answers-per-item", 4, "--skill", "fixed:1")
+    given = ("--config", tmp_path / "job.json", "--labels-per-item", "4", "--seeds", 1, "--json")
+    (simulated,) = lines(run("simulate", *size, "--save", tmp_path, *given))
+    assert simulated["accuracy"] == 1.0
+    assert lines(replayed(tmp_path, *given)) == [simulated]

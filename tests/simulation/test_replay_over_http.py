@@ -5,8 +5,11 @@ from dataclasses import dataclass, field, replace
 import httpx
 import numpy as np
 import pytest
+from pydantic import TypeAdapter
 
+from app.policy.answers import AnyAnswer, Content
 from app.policy.core.belief import NOBODY, IntArray
+from app.policy.core.number_belief import NumberBelief
 from app.policy.core.policy import Uses
 from app.policy.job_policy import JobPolicy
 from app.simulation.crowd_generator import Distribution, Recipe, generate_answers
@@ -24,7 +27,7 @@ HARD = Recipe(
 )
 POLICIES = [*NAMES, *VARIANTS]
 
-Given = tuple[str, str, str]  # item, worker and label
+Given = tuple[str, str, Content]  # item, worker and what was answered
 
 
 @dataclass
@@ -63,10 +66,11 @@ class Platform:
         while len(self.given) < answers and (picked := (await self._post("next", everybody))["assignments"]):
             await self._answer({"assignment": picked[0]["id"]}, picked[0]["item"], picked[0]["worker"])
 
-    async def labels(self) -> list[str | None]:
-        """The label of each resolved item; None for other items."""
+    async def results(self) -> list[str | None]:
+        """The result of each resolved item; None for other items."""
         told = await self.http.get(f"{self.path}/results")
-        return [one["label"] if one["state"] == "resolved" else None for one in told.json()["results"]]
+        found = [one[self.crowd.answer.field] if one["state"] == "resolved" else None for one in told.json()["results"]]
+        return [None if one is None else written(self.crowd, one) for one in found]
 
     async def has_seen(self) -> set[str]:
         """What happened to workers and votes."""
@@ -99,12 +103,13 @@ class Platform:
     async def _answer(self, under: dict[str, str], item: str, worker: str) -> None:
         """Send the recorded answer, unless the worker is blocked."""
         crowd = self.crowd
-        label = crowd.labels[crowd.given[crowd.items.index(item), crowd.workers.index(worker)]]
-        told = await self.http.post(f"{self.path}/answers", json=under | {"label": label})
+        said = crowd.given[crowd.items.index(item), crowd.workers.index(worker)]
+        content = crowd.answer.content(said, crowd.labels)
+        told = await self.http.post(f"{self.path}/answers", json=under | {crowd.answer.field: content})
         if told.status_code == 409 and told.json()["code"] == "worker-blocked":
             return
         assert told.status_code == 200, told.text
-        self.given.append((item, worker, label))
+        self.given.append((item, worker, content))
         self.left_out += not told.json()["counted"]
 
     async def _post(self, what: str, body: dict | None = None) -> dict:
@@ -127,13 +132,19 @@ class Noting(RecordedCrowd):
 
 def named(crowd: RecordedAnswers, answers: IntArray | list[int]) -> list[Given]:
     rows = zip(*(each[answers].tolist() for each in (crowd.item, crowd.worker, crowd.label)), strict=True)
-    return [(crowd.items[item], crowd.workers[worker], crowd.labels[label]) for item, worker, label in rows]
+    content = crowd.answer.content
+    return [(crowd.items[item], crowd.workers[worker], content(said, crowd.labels)) for item, worker, said in rows]
+
+
+def written(crowd: RecordedAnswers, content: Content) -> str:
+    """A result to compare: the service shows numbers with nine digits."""
+    return f"{content:.6g}" if isinstance(content, float) else crowd.answer.text(content)
 
 
 def in_process(
     crowd: RecordedAnswers, policy: JobPolicy, workers: Workers, answers: int, budget: int | None
 ) -> tuple[list[Given], list[str | None]]:
-    """What the first seed of `suffice replay` asks, and the labels that result."""
+    """What the first seed of `suffice replay` asks, and the results."""
     money = None if budget is None else float(budget)
     if runs_sequentially(policy, workers):
         simulated_job = recorded_job(crowd, policy, 0, budget=money)
@@ -141,27 +152,31 @@ def in_process(
         asks = ask_until_done(simulated_job, crowd, 0, workers, "random")
         while simulated_job.job.answers < answers and next(asks, None) is not None:
             pass
-        given, label = named(crowd, noting.asked), simulated_job.job.label
+        given, label, belief = named(crowd, noting.asked), simulated_job.job.label, simulated_job.job.belief()
     else:
         runs = RecordedRuns(crowd, policy, 1, budget=money)
         selection = selection_for(runs, workers, "random")
         while runs.given[0] < answers and step(runs, selection):
             pass
         given, label = named(crowd, runs.taken[0, : runs.given[0]]), runs.label
-    return given, [None if one == NOBODY else crowd.labels[one] for one in label.tolist()]
+        belief = runs.engines[runs.stage[0]].lookahead(runs.rows.all(), runs.context).now
+    found = belief.value if isinstance(belief, NumberBelief) else label
+    contents = [crowd.answer.content(one, crowd.labels) for one in found.tolist()]
+    pairs = zip(contents, label.tolist(), strict=True)
+    return given, [None if one == NOBODY else written(crowd, content) for content, one in pairs]
 
 
 async def compare(
     http: httpx.AsyncClient, crowd: RecordedAnswers, policy: JobPolicy, workers: Workers, answers: int = ANSWERS
 ) -> Platform:
-    """Both ask the same questions, get the same answers, and end with the same labels."""
+    """Both ask the same questions, get the same answers, and end with the same results."""
     policy = with_worker_choice(policy, workers)
     budget = answers if Uses.BUDGET in policy.uses or workers == "choose" else None
     platform = await Platform.of(http, crowd, policy, budget)
     await (platform.pull if workers == "pull" else platform.choose)(answers)
-    given, labels = in_process(crowd, policy, workers, answers, budget)
+    given, results = in_process(crowd, policy, workers, answers, budget)
     assert platform.given == given
-    assert await platform.labels() == labels
+    assert await platform.results() == results
     return platform
 
 
@@ -215,3 +230,33 @@ async def test_a_job_whose_finished_items_matter_is_asked_the_same(client, name,
     policy = JobPolicy.model_validate({"labels": crowd.labels, "seed": 5} | fields)
     platform = await compare(client, crowd, policy, workers, answers=50)
     assert happens in await platform.has_seen()
+
+
+KINDS = {
+    "several labels": {"answer": {"kind": "choices"}, "requirement": {"kind": "posterior", "min_probability": 0.85}},
+    "several labels by votes": {
+        "answer": {"kind": "choices"},
+        "worker_model": {"kind": "anonymous"},
+        "requirement": {"kind": "ratio", "min_ratio": 2},
+        "allocation": {"kind": "opt-kg"},
+    },
+    "labels in order": {"answer": {"kind": "ordinal"}},
+    "the median": {"answer": {"kind": "ordinal", "label": "median"}},
+    "numbers": {
+        "answer": {"kind": "number", "low": -10, "high": 40},
+        "requirement": {"kind": "precision", "half_width": 12},
+    },
+}
+
+
+@pytest.mark.parametrize(
+    ("kind", "workers"),
+    [(kind, workers) for kind in KINDS for workers in ("pull", "choose") if (kind, workers) != ("numbers", "choose")],
+)
+async def test_answers_of_every_kind_are_asked_for_alike(client, kind, workers):
+    fields = {"seed": 5} | KINDS[kind]
+    answer = TypeAdapter(AnyAnswer).validate_python(fields["answer"])
+    crowd = generate_answers(replace(HARD, classes=3), np.random.default_rng(SEED), answer)
+    policy = JobPolicy.model_validate({"labels": crowd.labels} | fields)
+    platform = await compare(client, crowd, policy, workers, answers=45)
+    assert any(await platform.results())

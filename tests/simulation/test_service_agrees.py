@@ -4,10 +4,13 @@ import httpx
 import numpy as np
 import pytest
 
+from app.policy.answers import NumberAnswer, Said
 from app.policy.core.belief import ItemContext
 from app.policy.core.randomness import number_of
 from app.policy.job_policy import JobPolicy
-from app.simulation.crowds import Crowd, guessers, skilled, truths
+from app.simulation.crowd_generator import Recipe, generate_answers
+from app.simulation.crowds import Crowd, Respondents, guessers, skilled, truths
+from app.simulation.recorded_crowd import RecordedCrowd
 from app.simulation.simulated_job import SimulatedJob
 from tests.depth import depth
 
@@ -19,9 +22,9 @@ LABELS = ("cat", "dog")
 class Told(SimulatedJob):
     """A simulated job that reports its last step."""
 
-    last: tuple[int, int, int]
+    last: tuple[int, int, Said]
 
-    def _answer(self, item: int, worker: int, label: int) -> None:
+    def _answer(self, item: int, worker: int, label: Said) -> None:
         self.last = (item, worker, label)
         super()._answer(item, worker, label)
 
@@ -31,7 +34,7 @@ def crowd_of(rng: np.random.Generator, guessing: int = 2) -> Crowd:
     return Crowd(truths(ITEMS, 2, rng), habits)
 
 
-def simulated_job_of(policy: JobPolicy, crowd: Crowd, rng: np.random.Generator, **terms: object) -> Told:
+def simulated_job_of(policy: JobPolicy, crowd: Respondents, rng: np.random.Generator, **terms: object) -> Told:
     simulated_job = Told(policy, crowd, rng, **terms)
     simulated_job.job.number = np.array([number_of(f"w{n}") for n in range(simulated_job.job.workers)])
     return simulated_job
@@ -44,7 +47,21 @@ FIELDS = {
     "reopens": {"refit": {"first": 25, "reopen": True}, "requirement": {"kind": "posterior", "min_probability": 0.9}},
     "begun items first": {"spammers": {"min_answers": 1000}},
     "plain votes": {"worker_model": {"kind": "anonymous"}, "requirement": {"kind": "ratio"}},
+    "several labels": {"answer": {"kind": "choices"}, "labels": ["cat", "dog", "cow"], "refit": {"first": 25}},
+    "numbers": {
+        "answer": {"kind": "number", "low": 0, "high": 100},
+        "labels": [],
+        "requirement": {"kind": "precision", "half_width": 20},
+        "refit": {"first": 25, "reopen": True},
+    },
 }
+
+
+def crowd_for(policy: JobPolicy, rng: np.random.Generator) -> Respondents:
+    if policy.answer.is_one_label:
+        return crowd_of(rng)
+    recipe = Recipe(items=ITEMS, workers=WORKERS, classes=max(len(policy.labels), 2), spammers=0.25)
+    return RecordedCrowd(generate_answers(recipe, rng, policy.answer))
 
 
 @pytest.mark.parametrize("fields", FIELDS.values(), ids=FIELDS.keys())
@@ -52,9 +69,8 @@ async def test_the_same_requests_lead_to_the_same_decisions(client, fields):
     """Items, verdicts and skills are the same, also after refits and changes of the model."""
     body = {"labels": list(LABELS), "budget": None, "seed": 4} | fields
     rng = np.random.default_rng(9)
-    simulated_job = simulated_job_of(
-        JobPolicy.model_validate({key: body[key] for key in body if key != "budget"}), crowd_of(rng), rng
-    )
+    policy = JobPolicy.model_validate({key: body[key] for key in body if key != "budget"})
+    simulated_job = simulated_job_of(policy, crowd_for(policy, rng), rng)
     path = f"/v1/jobs/{(await client.post('/v1/jobs', json=body)).json()['id']}"
     await client.post(f"{path}/items", json=[{"key": f"i{n}"} for n in range(1, ITEMS + 1)])
     coming, steps = np.random.default_rng(3), 0
@@ -65,14 +81,14 @@ async def test_the_same_requests_lead_to_the_same_decisions(client, fields):
             continue
         item, _, label = simulated_job.last
         assert [one["item"] for one in given] == [f"i{item + 1}"], f"step {steps}"
-        answer = {"assignment": given[0]["id"], "label": LABELS[label]}
+        answer = {"assignment": given[0]["id"], policy.answer.field: policy.answer.content(label, policy.labels)}
         told = (await client.post(f"{path}/answers", json=answer)).json()
         if told["verdict"] != "continue":  # a refit that the answer caused may have closed the item afterwards
             assert fields.get("refit", {}).get("reopen") or not simulated_job.job.open[item]
         steps += 1
     assert steps > 0.8 * TURNS
     shown = (await client.get(f"{path}/workers")).json()["workers"]
-    if simulated_job.job.skill.shape[1]:
+    if simulated_job.job.skill.shape[1] and not isinstance(policy.answer, NumberAnswer):
         accuracy = simulated_job.job.engine.model.accuracy(simulated_job.job.skill)
         for one in shown:
             assert one["skill"]["estimate"] == pytest.approx(

@@ -73,9 +73,9 @@ async def replay_job(services: ServicesOf, job_id: JobId, body: ReplayIn, respon
 
     Once the operation is done, `replays` in its outcome has a row for each policy and budget, like `suffice replay`:
     answers bought, accuracy with its standard deviation between seeds, resolved items and how many of those are right.
-    Labels are compared with gold or, for items without gold, with the label that the job's aggregation gives for all
-    answers: a policy that finds this label with few answers would have cost less. Every answer costs 1 here. Only
-    `job`, `requallo` and `dispatch` close items early. The job itself does not change.
+    Results are compared with gold or, for items without gold, with what the job's aggregation gives for all answers
+    (numbers: within a twentieth of the range): a policy that finds this with few answers would have cost less. Every
+    answer costs 1 here. Only `job`, `requallo` and `dispatch` close items early. The job itself does not change.
     """
     replay = ReplayRequest(body.policies, body.labels_per_item, body.workers, body.order, body.seeds)
     async with services.job_locks.of(job_id):

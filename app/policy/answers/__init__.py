@@ -13,7 +13,10 @@ from app.policy.answers.ordinal_answer import OrdinalAnswer
 AnyAnswer = Annotated[ChoiceAnswer | ChoicesAnswer | OrdinalAnswer | NumberAnswer, Field(discriminator="kind")]
 OneLabelAnswer = Annotated[ChoiceAnswer | OrdinalAnswer, Field(discriminator="kind")]  # of which there are forecasts
 
+CHOICE: AnyAnswer = ChoiceAnswer()  # what a job takes that says nothing else
+
 __all__ = [
+    "CHOICE",
     "AnswerKind",
     "AnyAnswer",
     "ChoiceAnswer",

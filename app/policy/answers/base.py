@@ -2,12 +2,16 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, ClassVar, Literal
+
+import numpy as np
 
 from app.policy.allocation import Allocation
 from app.policy.answers.questions import Questions
-from app.policy.core.arrays import Array
-from app.policy.core.belief import Belief
+from app.policy.core.arrays import Array, IntArray
+from app.policy.core.ballots import first_choice
+from app.policy.core.belief import Belief, ItemContext
 from app.policy.core.policy import Policy
 from app.policy.requirements import Requirement
 from app.policy.worker_models import WorkerModel
@@ -34,6 +38,8 @@ class AnswerKind(Policy, ABC):
 
     field: ClassVar[Literal["label", "labels", "value"]]  # of an answer on the wire
     is_one_label: ClassVar[bool] = False
+    in_order: ClassVar[bool] = False  # the labels are
+    takes_no_label: ClassVar[bool] = False  # an answer may name none
     fewest_names: ClassVar[int] = 2  # labels that a job of this kind must have
     most_names: ClassVar[int] = 1000
     takes_words: ClassVar[str]  # what an answer of a job of this kind is, for people
@@ -53,6 +59,26 @@ class AnswerKind(Policy, ABC):
     def from_text(self, text: str) -> Content:
         """The content of an answer in a cell of a table."""
         return text
+
+    def names(self, text: str) -> Sequence[str]:
+        """The labels that the cell of a table names."""
+        return (text,)
+
+    def scores(self, belief: Belief) -> Array:
+        """How strongly each side of each question is supported, shape (questions, sides)."""
+        return belief.posterior
+
+    def right(self, scores: Array, truth: Array | IntArray) -> Array:
+        """How likely the result by these scores is right, shape (items,): k sides of a question that tie count 1/k."""
+        return np.asarray(first_choice(scores)[np.arange(len(truth)), truth])
+
+    def errors(self, scores: Array, truth: Array | IntArray) -> dict[str, float]:  # noqa: ARG002  right or wrong
+        """What else tells how good results of this kind are, by its name in a report; items are all of known truth."""
+        return {}
+
+    def with_gold(self, context: ItemContext, gold: Array | IntArray) -> ItemContext:
+        """The items with their known truths, shape (items,); -1, or NaN where answers are numbers: not known."""
+        return replace(context, gold=np.asarray(gold))
 
     def chances(self, belief: Belief) -> Array:
         """How likely each label is right, shape (items, labels)."""

@@ -3,12 +3,15 @@
 from collections.abc import Sequence
 from typing import Any, ClassVar, Literal
 
+import numpy as np
+
 from app.policy.allocation import Allocation
 from app.policy.answers.base import AnswerKind, Content, Said, WrongContent
 from app.policy.answers.choice_answer import position_of
 from app.policy.answers.each_label import EachLabelModel, EveryLabel, MeanOverLabels, SetBelief
 from app.policy.answers.questions import Questions
-from app.policy.core.arrays import Array
+from app.policy.core.arrays import Array, IntArray
+from app.policy.core.ballots import first_choice
 from app.policy.core.belief import Belief
 from app.policy.requirements import Requirement
 from app.policy.worker_models import WorkerModel
@@ -27,6 +30,7 @@ class ChoicesAnswer(AnswerKind):
 
     kind: Literal["choices"] = "choices"
     field: ClassVar[Literal["labels"]] = "labels"
+    takes_no_label: ClassVar[bool] = True
     fewest_names: ClassVar[int] = 1
     most_names: ClassVar[int] = 50  # a set is stored as the bits of one number
     takes_words: ClassVar[str] = "any number of labels, in `labels`"
@@ -45,8 +49,22 @@ class ChoicesAnswer(AnswerKind):
     def text(self, content: Any) -> str:  # noqa: ANN401  of this kind
         return SEPARATOR.join(content)
 
-    def from_text(self, text: str) -> Content:
+    def from_text(self, text: str) -> Sequence[str]:
         return [name for name in text.split(SEPARATOR) if name]
+
+    def names(self, text: str) -> Sequence[str]:
+        return self.from_text(text)
+
+    def scores(self, belief: Belief) -> Array:
+        assert isinstance(belief, SetBelief)  # noqa: S101
+        return belief.each.posterior
+
+    def right(self, scores: Array, truth: Array | IntArray) -> Array:
+        return np.asarray(_right_labels(scores, truth).prod(axis=1))
+
+    def errors(self, scores: Array, truth: Array | IntArray) -> dict[str, float]:
+        """How many labels of the job are right about an item, as a share."""
+        return {"label_accuracy": float(_right_labels(scores, truth).mean())}
 
     def chances(self, belief: Belief) -> Array:
         assert isinstance(belief, SetBelief)  # noqa: S101
@@ -76,3 +94,11 @@ class ChoicesAnswer(AnswerKind):
 
     def allocation(self, allocation: Allocation) -> Allocation:
         return MeanOverLabels(inner=allocation)
+
+
+def _right_labels(scores: Array, truth: Array | IntArray) -> Array:
+    """How likely each label is right by the scores of no and yes, shape (items, labels)."""
+    items = len(truth)
+    questions = Questions(len(scores) // max(items, 1))
+    sides = first_choice(scores)[np.arange(len(scores)), questions.bits(truth.astype(np.int64)).ravel()]
+    return np.asarray(sides.reshape(items, -1))

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
@@ -9,9 +10,10 @@ from pydantic import Field, ValidationInfo, field_validator
 from pydantic_core import PydanticCustomError
 
 from app.policy.answers.base import AnswerKind, Content, Said, WrongContent
-from app.policy.core.arrays import Array
-from app.policy.core.belief import Belief
-from app.policy.core.number_belief import USUAL_HALF_WIDTH
+from app.policy.core.arrays import Array, IntArray
+from app.policy.core.ballots import UNKNOWN
+from app.policy.core.belief import Belief, ItemContext
+from app.policy.core.number_belief import USUAL_HALF_WIDTH, NumberBelief
 
 _LARGEST = 1e12
 
@@ -59,8 +61,29 @@ class NumberAnswer(AnswerKind):
         except ValueError:
             return text
 
+    def names(self, text: str) -> Sequence[str]:  # noqa: ARG002  it has none
+        return ()
+
+    def scores(self, belief: Belief) -> Array:
+        """The estimate, in one column."""
+        assert isinstance(belief, NumberBelief)  # noqa: S101
+        return belief.value[:, None]
+
+    def right(self, scores: Array, truth: Array | IntArray) -> Array:
+        return (np.abs(scores[:, 0] - truth) <= self._close).astype(np.float64)
+
+    def errors(self, scores: Array, truth: Array | IntArray) -> dict[str, float]:
+        off = scores[:, 0] - truth
+        return {
+            "mean_absolute_error": float(np.abs(off).mean()),
+            "root_mean_squared_error": float(np.sqrt((off**2).mean())),
+        }
+
     def chance_of_guess(self, labels: int) -> float:  # noqa: ARG002  never
         return 0.0
+
+    def with_gold(self, context: ItemContext, gold: Array | IntArray) -> ItemContext:
+        return replace(context, gold=np.where(np.isnan(gold), UNKNOWN, 0), gold_value=np.asarray(gold))
 
     def chances(self, belief: Belief) -> Array:
         return np.empty((len(belief.votes), 0))
@@ -73,7 +96,12 @@ class NumberAnswer(AnswerKind):
 
     def agrees(self, said: Said, truth: Said) -> bool:
         """Whether an answer is within a twentieth of the range from the truth."""
-        return abs(said - truth) <= USUAL_HALF_WIDTH * (self.high - self.low)
+        return abs(said - truth) <= self._close
 
     def classes(self, labels: int) -> int:  # noqa: ARG002  one estimate
         return 1
+
+    @property
+    def _close(self) -> float:
+        """How far from the truth an answer may be and still count as right."""
+        return USUAL_HALF_WIDTH * (self.high - self.low)

@@ -1,11 +1,15 @@
 """One of several labels that are in order."""
 
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
+import numpy as np
 from pydantic import Field
 
 from app.policy.answers.by_median import ByMedian
 from app.policy.answers.choice_answer import OneLabel
+from app.policy.core.arrays import Array, IntArray
+from app.policy.core.ballots import first_choice
+from app.policy.core.belief import Belief
 from app.policy.worker_models import WorkerModel
 
 
@@ -20,10 +24,19 @@ class OrdinalAnswer(OneLabel):
     """
 
     kind: Literal["ordinal"] = "ordinal"
+    in_order: ClassVar[bool] = True
     label: Annotated[
         Literal["mode", "median"],
         Field(description="Take the most likely label, or the median, which is closest to the truth on average"),
     ] = "mode"
+
+    def scores(self, belief: Belief) -> Array:
+        return np.eye(belief.votes.shape[1])[belief.leader] if belief.by_median else belief.posterior
+
+    def errors(self, scores: Array, truth: Array | IntArray) -> dict[str, float]:
+        """How many labels a result is from the truth, on average."""
+        steps = np.abs(np.arange(scores.shape[1]) - np.asarray(truth)[:, None])
+        return {"mean_absolute_error": float((first_choice(scores) * steps).sum(axis=1).mean())}
 
     def model(self, model: WorkerModel, labels: int) -> WorkerModel:  # noqa: ARG002  the same for any number
         return ByMedian(inner=model) if self.label == "median" else model

@@ -78,8 +78,10 @@ class Questions:
 
     def folded(self, state: State) -> State:
         """The inverse of `state`."""
-        items = len(state.votes) // self.labels
-        return State(state.votes.reshape(items, -1), state.model_state.reshape(items, -1))
+        items, width = len(state.votes) // self.labels, state.model_state.shape[1]
+        return State(
+            state.votes.reshape(items, self.labels * _YES), state.model_state.reshape(items, self.labels * width)
+        )
 
     def ballots(self, ballots: Ballots) -> Ballots:
         """Every answer as one answer to each question of its item."""

@@ -8,13 +8,17 @@ from typing import Any
 from uuid import UUID
 
 import numpy as np
+import numpy.typing as npt
+from pydantic import ValidationError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from app.domain.job import Job
 from app.domain.operation import Operation
 from app.errors import FieldError, InvalidInput, NothingToReplay
+from app.policy.core.ballots import NO_LABEL
 from app.policy.job_policy import JobPolicy
-from app.simulation.named_policies import Workers, policy_of
+from app.policy.quality.fitting import FittedCrowd, fit
+from app.simulation.named_policies import PolicyUnknown, Workers, policy_of
 from app.simulation.policy_replay import group_budgets, replay, runs_sequentially, with_worker_choice
 from app.simulation.recorded_crowd import RecordedAnswers
 from app.simulation.replay_report import ReplayLine
@@ -24,6 +28,7 @@ from app.store.jobs import lock_job
 from app.store.operations import count_unfinished, first_unfinished, jobs_with_unfinished
 from app.use_cases.clock import Clock
 from app.use_cases.operations.operation_lifecycle import Outcome, Report, carry_out, create_operation
+from app.use_cases.operations.refit_draft import context_of_history
 from app.use_cases.operations.worker_process import WorkerProcess
 
 REPLAY = "replay"
@@ -55,7 +60,7 @@ class ReplayRequest:
 
     def policy_of(self, name: str, own: JobPolicy) -> JobPolicy:
         """Return the policy with this name, which may be the job's own."""
-        return own if name == OWN_POLICY else policy_of(name, own.labels, self.workers, own.seed)
+        return own if name == OWN_POLICY else policy_of(name, own.labels, self.workers, own.seed, own.answer)
 
 
 @dataclass(frozen=True)
@@ -100,14 +105,30 @@ class ReplayHandler:
 def recorded_answers(history: History) -> RecordedAnswers:
     """Convert the job's counted answers to a recorded crowd.
 
-    The truth of an item is its gold label or, without gold, the label that the job's aggregation gives for all answers;
-    a tie has no truth.
+    The truth of an item is its gold or, without gold, the result that the job's aggregation gives for all answers; a
+    tie has no truth. Where answers are numbers, it is the estimate by the job's worker model.
     """
-    votes, job = history.votes, history.job
-    truth = job.policy.aggregation.fit(ballots_of(history)).labels() if len(votes.item) else np.empty(0, dtype=np.intp)
+    votes, policy = history.votes, history.job.policy
+    truth = _true_results(history) if len(votes.item) else np.empty(0, dtype=np.intp)
     (items, item), (workers, worker) = (np.unique(each, return_inverse=True) for each in (votes.item, votes.worker))
     item_names, worker_names = (tuple(map(str, each.tolist())) for each in (items, workers))
-    return RecordedAnswers(item_names, worker_names, job.policy.labels, item, worker, votes.said, truth[items])
+    names = item_names, worker_names, policy.labels
+    return RecordedAnswers(*names, item, worker, votes.said, truth[items], policy.answer)
+
+
+def _true_results(history: History) -> npt.NDArray[Any]:
+    """What all answers of the job say about each item, shape (last item,); -1 for a tie."""
+    policy, ballots = history.job.policy, ballots_of(history)
+    if policy.answer.field == "value":
+        engine, context = history.job.engine, context_of_history(history)
+        new = np.tile(engine.newcomer(), (ballots.workers, 1))
+        found = fit(policy.worker_model, history.job.stage, ballots, context, FittedCrowd(new, new))
+        return policy.answer.scores(engine.model.read(found.refitted.state, context))[:, 0]
+    labels = policy.aggregation.fit(policy.on_questions(ballots)).labels()
+    if policy.questions is None:
+        return labels
+    sides = policy.questions.by_item(labels)
+    return np.where((sides == NO_LABEL).any(axis=1), NO_LABEL, policy.questions.sets(np.maximum(sides, 0)))
 
 
 def replay_policy(crowd: RecordedAnswers, own: JobPolicy, request: ReplayRequest, policy: str) -> list[dict[str, Any]]:
@@ -137,11 +158,24 @@ async def request_replay(database: AsyncEngine, job_id: UUID, request: ReplayReq
                 f"{MAX_WAITING} replays of this job are already waiting, which is the limit. "
                 "Try again when one of them is done."
             )
+        _refuse_other_kinds(job, request)
         _refuse_what_takes_too_long(job, request)
         items = min(job.items, job.answers)
         if items * job.answers > MAX_CELLS:  # otherwise there cannot be too many workers
             _refuse_too_many_cells(job, request, await count_who_answered(connection, job_id), items)
         return await create_operation(connection, job, REPLAY, now, {"asked": asdict(request)})
+
+
+def _refuse_other_kinds(job: Job, request: ReplayRequest) -> None:
+    """Refuse policies that do not decide about answers of the job's kind."""
+    for position, name in enumerate(request.policies):
+        try:
+            with_worker_choice(request.policy_of(name, job.policy), request.workers)
+        except ValidationError as error:
+            detail = f"{name} cannot be replayed on this job: {error.errors()[0]['msg']}"
+            raise InvalidInput.at(f"#/policies/{position}", detail) from error
+        except PolicyUnknown as error:
+            raise InvalidInput.at("#/workers", str(error)) from error
 
 
 def _refuse_what_takes_too_long(job: Job, request: ReplayRequest) -> None:

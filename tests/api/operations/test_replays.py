@@ -5,12 +5,15 @@ from uuid import UUID
 import numpy as np
 import pytest
 
+from app.policy.job_policy import JobPolicy
+from app.simulation.crowd_generator import Distribution, Recipe, generate_answers
 from app.simulation.named_policies import policy_of
 from app.simulation.policy_replay import replay
 from app.simulation.recorded_crowd import read_recorded
 from app.simulation.replay_report import ReplayLine
 from app.use_cases.operations import replay as replay_operation
 from tests.api.crowds import CROWD, all_answers
+from tests.jobs import JobClient
 from tests.waiting import finished
 
 MANY = {"requirement": {"kind": "count", "labels": 6}, "max_votes_per_label": None}
@@ -183,3 +186,69 @@ async def test_two_at_once_are_done_one_after_the_other_and_refits_do_not_wait(j
     done = [(await finished(job.http, each))["outcome"]["replays"] for each in (first, second)]
     assert done[0] == done[1]
     assert np.isfinite([row["accuracy"] for row in done[0]]).all()
+
+
+NUMBER = {"answer": {"kind": "number", "low": 0, "high": 100}, "requirement": {"kind": "count", "labels": 4}}
+SETS = {"answer": {"kind": "choices"}, "labels": ["cat", "dog", "cow"], "requirement": {"kind": "count", "labels": 4}}
+STARS = {"answer": {"kind": "ordinal"}, "labels": ["1", "2", "3"], "requirement": {"kind": "count", "labels": 4}}
+
+
+async def job_of_kind(client, fields: dict) -> JobClient:
+    """Four perfect workers on 12 items; two items are gold."""
+    recipe = Recipe(items=12, workers=4, classes=3, skill=Distribution("fixed", 1.0))
+    policy = JobPolicy.model_validate(fields)
+    crowd = generate_answers(recipe, np.random.default_rng(2), policy.answer)
+    made = await client.post("/v1/jobs", json=fields | {"budget": None})
+    assert made.status_code == 201, made.text
+    job, said = JobClient(client, made.json()), crowd.answer.content
+    items = [
+        {"key": name} | ({"gold": said(crowd.truth[n].item(), policy.labels)} if n < 2 else {})
+        for n, name in enumerate(crowd.items)
+    ]
+    assert (await client.post(f"{job.path}/items", json=items)).status_code == 201
+    for item, worker, label in zip(crowd.item, crowd.worker, crowd.label.tolist(), strict=True):
+        answer = {"item": crowd.items[item], "worker": crowd.workers[worker]}
+        sent = await client.post(f"{job.path}/answers", json=answer | {crowd.answer.field: said(label, policy.labels)})
+        assert sent.status_code == 200, sent.text
+    return job
+
+
+@pytest.mark.parametrize(
+    ("fields", "errors"),
+    [
+        (NUMBER, {"mean_absolute_error", "root_mean_squared_error"}),
+        (SETS, {"label_accuracy"}),
+        (STARS, {"mean_absolute_error"}),
+    ],
+    ids=["number", "choices", "ordinal"],
+)
+async def test_jobs_of_every_kind_are_replayed(client, fields, errors):
+    job = await job_of_kind(client, fields)
+    operation = await replayed(job, labels_per_item=[4], seeds=2)  # the job, information and round-robin
+    assert operation["state"] == "done", operation
+    rows = operation["outcome"]["replays"]
+    assert [row["policy"] for row in rows] == ["job", "information", "round-robin"]
+    for row in rows:
+        assert errors < row.keys()
+        assert (row["labels"], row["accuracy"]) == (48, 1.0)
+    assert rows[0]["resolved"] == 12
+
+
+@pytest.mark.parametrize(
+    ("asked", "pointer", "said"),
+    [
+        (
+            {"policies": ["job", "requallo"]},
+            "#/policies/1",
+            "requallo cannot be replayed on this job: ratio takes jobs",
+        ),
+        ({"policies": ["job"], "workers": "choose"}, "#/workers", "Jobs choose workers where answers are choice or"),
+    ],
+)
+async def test_what_does_not_decide_about_numbers_is_refused(client, asked, pointer, said):
+    job = await job_of_kind(client, NUMBER)
+    response = await job.http.post(f"{job.path}/replay", json=asked)
+    assert response.status_code == 422
+    (error,) = response.json()["errors"]
+    assert error["pointer"] == pointer
+    assert said in error["message"]
