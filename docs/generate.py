@@ -84,8 +84,8 @@ CHOSEN_BY: dict[type[BaseModel], dict[str, str]] = {
     NumberModel: {
         "low": "the range of the job",
         "high": "the range of the job",
-        "typing_errors": ".001 to .02 by `bench/numbers.py` (docs/research/numbers.md): more makes rare answers count "
-        "less than they should on n_emotion",
+        "typing_errors": "against .02 (docs/research/answer-kinds.md): that takes rare high numbers for errors, and "
+        "raises the error on one set by a fifth",
     },
     Gold: {"first_share": JUDGEMENT, "last_share": JUDGEMENT, "halfway_after": JUDGEMENT},
 }

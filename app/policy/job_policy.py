@@ -212,8 +212,8 @@ class JobPolicy(BaseModel):
     @field_validator("worker_model")
     @classmethod
     def _takes_so_many_labels(cls, model: AnyWorkerModel, info: ValidationInfo) -> AnyWorkerModel:
-        labels = len(info.data.get("labels", ()))
-        if labels > model.most_labels:
+        labels, answer = len(info.data.get("labels", ())), info.data.get("answer")
+        if answer is not None and answer.classes(labels) > model.most_labels:
             raise PydanticCustomError(
                 "too_many_labels",
                 "{kind} takes at most {most} labels, not {labels}; one-coin takes any number",

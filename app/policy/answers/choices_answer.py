@@ -9,14 +9,13 @@ from app.policy.allocation import Allocation
 from app.policy.answers.base import AnswerKind, Content, Said, WrongContent
 from app.policy.answers.choice_answer import position_of
 from app.policy.answers.each_label import EachLabelModel, EveryLabel, MeanOverLabels, SetBelief
-from app.policy.answers.questions import Questions
+from app.policy.answers.questions import SIDES, Questions
 from app.policy.core.arrays import Array, IntArray
 from app.policy.core.ballots import first_choice
 from app.policy.core.belief import Belief
 from app.policy.requirements import Requirement
 from app.policy.worker_models import WorkerModel
 
-_BINARY = 2
 SEPARATOR = "|"  # of labels in the cell of a table
 
 
@@ -75,10 +74,10 @@ class ChoicesAnswer(AnswerKind):
 
     def dissent(self, votes: Sequence[int], label: int) -> float:
         """Of the label that is most disputed."""
-        return max(votes[2 * position + 1 - (label >> position & 1)] for position in range(len(votes) // _BINARY))
+        return max(votes[2 * position + 1 - (label >> position & 1)] for position in range(len(votes) // SIDES))
 
     def classes(self, labels: int) -> int:  # noqa: ARG002  no and yes
-        return _BINARY
+        return SIDES
 
     def chance_of_guess(self, labels: int) -> float:
         return 0.5**labels

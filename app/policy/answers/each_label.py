@@ -11,7 +11,7 @@ from pydantic import SerializeAsAny
 from app.policy.allocation import Allocation
 from app.policy.allocation.base import JobContext
 from app.policy.answers.around_model import AroundModel
-from app.policy.answers.questions import Questions
+from app.policy.answers.questions import SIDES, Questions
 from app.policy.core.arrays import Array, Index, IntArray, Mask
 from app.policy.core.belief import NOBODY, Belief, ItemContext, State
 from app.policy.core.decision import Reason
@@ -96,6 +96,9 @@ class EachLabelModel(AroundModel):
     @property
     def questions(self) -> Questions:
         return Questions(self.labels)
+
+    def newcomer(self, classes: int) -> Array:  # noqa: ARG002  those of all questions side by side, or of one
+        return self.inner.newcomer(SIDES)
 
     def start(self, context: ItemContext, classes: int) -> State:
         return self.questions.folded(self.inner.start(self.questions.context(context), classes))

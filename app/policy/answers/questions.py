@@ -12,7 +12,7 @@ from app.policy.core.belief import ItemContext, State
 from app.policy.core.opinions import Opinions
 
 Entry = TypeVar("Entry", bound=np.generic)
-_YES = 2  # columns of a question: no and yes
+SIDES = 2  # of a question: no and yes
 
 
 @dataclass(frozen=True)
@@ -74,13 +74,13 @@ class Questions:
     def state(self, state: State) -> State:
         """The state of each question."""
         width = state.model_state.shape[1] // self.labels
-        return State(state.votes.reshape(-1, _YES), state.model_state.reshape(len(state.votes) * self.labels, width))
+        return State(state.votes.reshape(-1, SIDES), state.model_state.reshape(len(state.votes) * self.labels, width))
 
     def folded(self, state: State) -> State:
         """The inverse of `state`."""
         items, width = len(state.votes) // self.labels, state.model_state.shape[1]
         return State(
-            state.votes.reshape(items, self.labels * _YES), state.model_state.reshape(items, self.labels * width)
+            state.votes.reshape(items, self.labels * SIDES), state.model_state.reshape(items, self.labels * width)
         )
 
     def ballots(self, ballots: Ballots) -> Ballots:
@@ -92,7 +92,7 @@ class Questions:
             label=self.bits(ballots.value).ravel().astype(np.intp),
             items=ballots.items * self.labels,
             workers=ballots.workers,
-            classes=_YES,
+            classes=SIDES,
             gold=None if ballots.gold is None else self.known(ballots.gold),
             opinions=None if ballots.opinions is None else self.opinions(ballots.opinions),
         )

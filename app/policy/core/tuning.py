@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Annotated, NamedTuple
 
 _JUDGEMENT = "judgement, not measured"
-_BY_NUMBERS = "`bench/numbers.py`, three public sets, each by the two others (docs/research/numbers.md)"
+_BY_NUMBERS = "`bench/answer_kinds.py --choose`, three public sets (docs/research/answer-kinds.md)"
 
 
 class Chosen(NamedTuple):
@@ -378,7 +378,7 @@ class NumberConstants:
 
     noise: Annotated[
         float,
-        Chosen("the deviation of an answer before any answer of the job, as a share of the range", _BY_NUMBERS),
+        Chosen("the deviation of an answer before any answer of the job, as a share of the range", _JUDGEMENT),
     ] = 0.15
     noise_workers: Annotated[
         float, Chosen("how many workers that expectation is worth, and half as many answers of one worker", _JUDGEMENT)
@@ -389,14 +389,14 @@ class NumberConstants:
     bias: Annotated[
         float, Chosen("the deviation of the workers' biases, before any answer, as a share of the range", _BY_NUMBERS)
     ] = 0.05
-    bias_workers: Annotated[float, Chosen("how many workers that expectation is worth", _BY_NUMBERS)] = 5.0
+    bias_workers: Annotated[float, Chosen("how many workers that expectation is worth", _JUDGEMENT)] = 5.0
     items: Annotated[
         float,
         Chosen("how many items it is worth what is expected of a true number before any answer", _JUDGEMENT),
     ] = 1.0
     easiness: Annotated[
         float, Chosen("half as many answers as it takes to see how an item's difficulty differs", _BY_NUMBERS)
-    ] = 5.0
+    ] = 20.0
 
 
 @dataclass(frozen=True)

@@ -115,7 +115,9 @@ def test_a_fit_solves_the_equations_of_items_and_biases():
     assert found.state.model_state[:, 0] == pytest.approx(means[:items], abs=0.01)
     assert found.skill[:, 0] == pytest.approx(means[items:-1], abs=0.01)
     exact = np.sqrt(np.diag(np.linalg.inv(system))[:items])
-    assert np.sqrt(found.state.model_state[:, 1]) == pytest.approx(exact, rel=0.2)  # loops are ignored, and that m is not certain
+    assert np.sqrt(found.state.model_state[:, 1]) == pytest.approx(
+        exact, rel=0.2
+    )  # loops are ignored, and that m is not certain
 
 
 class _EvenItems(NumberModel):
