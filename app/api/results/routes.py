@@ -3,32 +3,29 @@
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import aclosing
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal, TypeAlias, cast
+from typing import Annotated, Any, TypeAlias, cast
 
 from fastapi import APIRouter, Depends, Query, Request
 from fastapi.responses import StreamingResponse
-from pydantic import TypeAdapter
 from starlette.types import Send
 
 from app.api.http.negotiation import VARY_DOCUMENTED, NegotiatedRoute, requested_media
 from app.api.http.pagination import Cursor, Limit, after_number, cursor_of
 from app.api.http.problems import documented
 from app.api.http.services import JobId, ServicesOf
+from app.api.results.aggregation_parameter import AggregationParameter, aggregation_of
 from app.api.results.parquet import parquet
 from app.api.results.schemas import ResultOut, ResultsOut
 from app.api.results.text_tables import comma_separated, ndjson, objects
 from app.domain.item import ItemState
 from app.errors import InvalidInput, JobUnknown, NotAcceptable
-from app.policy.aggregation import AnyAggregation
 from app.policy.job_policy import JobPolicy
 from app.use_cases.results.read_results import Results, ResultSet, open_results
 
 router = APIRouter(prefix="/v1/jobs/{job}/results", tags=["results"], route_class=NegotiatedRoute)
 
-_AGGREGATION: TypeAdapter[AnyAggregation] = TypeAdapter(AnyAggregation)
 _JSON = "application/json"
 
-AggregationKind = Literal["majority", "weighted", "one-coin", "dawid-skene", "glad", "kos"]
 Writer: TypeAlias = Callable[[JobPolicy, AsyncIterator[Results]], AsyncIterator[bytes]]
 
 
@@ -90,12 +87,10 @@ def _media(request: Request) -> str:
 async def _results(
     services: ServicesOf,
     job_id: JobId,
-    aggregation: Annotated[
-        AggregationKind | None, Query(description="Use this aggregation instead of the job's own")
-    ] = None,
+    aggregation: AggregationParameter = None,
     state: Annotated[ItemState | None, Query(description="Only items in this state")] = None,
 ) -> ResultSet:
-    chosen = None if aggregation is None else _AGGREGATION.validate_python({"kind": aggregation})
+    chosen = None if aggregation is None else aggregation_of(aggregation)
     return await open_results(services.database, services.fits, job_id, aggregation=chosen, state=state)
 
 

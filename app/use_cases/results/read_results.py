@@ -14,6 +14,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.domain.item import SETTLED, ItemState
 from app.domain.job import Job
+from app.errors import InvalidInput
 from app.policy.aggregation import AnyAggregation, ByModel, Consensus, Majority
 from app.policy.core.belief import NOBODY, Array, Belief, Index, State
 from app.store.jobs import load_job
@@ -178,6 +179,8 @@ async def open_results(
     """Open results by the job's own aggregation or another one; a fit of all answers, if needed, happens here."""
     async with database.connect() as connection:
         job = await load_job(connection, job_id)
+    if aggregation is not None:
+        _refuse_other_answers(job, aggregation)
     chosen = aggregation or job.policy.aggregation
     if isinstance(chosen, Majority | ByModel) or not job.items:
         believed = isinstance(chosen, ByModel)
@@ -185,6 +188,15 @@ async def open_results(
     consensus = await fits.consensus(database, job, chosen)
     fitted = await asyncio.to_thread(_fitted, job, consensus)
     return ResultSet(database, job, state, fitted, believed=False, keep_decisions=False)
+
+
+def _refuse_other_answers(job: Job, aggregation: AnyAggregation) -> None:
+    kind, takes = job.policy.answer.kind, aggregation.answer_kinds
+    if kind not in takes:
+        raise InvalidInput.at(
+            "?aggregation",
+            f"{aggregation.kind} takes jobs whose answers are {' or '.join(sorted(takes))}, not {kind}",
+        )
 
 
 def _fitted(job: Job, consensus: Consensus) -> FittedResults:
