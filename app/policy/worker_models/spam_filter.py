@@ -8,7 +8,7 @@ from pydantic import Field, model_validator
 from app.policy.core.arrays import Array, Index, Mask
 from app.policy.core.belief import Belief, ItemContext, State, one_more_vote
 from app.policy.core.policy import ONE_LABEL
-from app.policy.quality.spammers import chance_of_guessing, refuse_test_too_early
+from app.policy.quality.guess_tests import GUESS_TESTS, GuessTestName, refuse_test_too_early
 from app.policy.worker_models.inference.counted_votes import CountedVotes
 from app.policy.worker_models.inference.dirichlet_skills import interval_of_mean
 
@@ -16,11 +16,13 @@ from app.policy.worker_models.inference.dirichlet_skills import interval_of_mean
 class SpamFilter(CountedVotes):
     """Count votes, but not those of workers who cannot be distinguished from guessing (Li et al., WSDM 2016, 3.2).
 
-        spammer if  n >= min_labels  and  min(1, 2 P(X <= agreed), 2 P(X >= agreed)) >= alpha,    X ~ Bin(n, 1 / K).
+        spammer if  n >= min_labels  and  p >= alpha,
+        exact:      p = min(1, 2 P(X <= agreed), 2 P(X >= agreed)),    X ~ Bin(n, 1 / K),
+        interval:   p >= alpha where Wilson's interval of the accuracy at confidence 1 - alpha contains 1 / K.
 
-    A skill is (agreements, labels on finished items). From `min_labels` on, a worker for whom the exact two-sided
-    binomial test does not reject 1 / K, with K labels, at level `alpha` counts as a spammer: later votes of this worker
-    are not counted, earlier ones stay. In the paper's sense a worker who is nearly always wrong is no spammer. Skill
+    A skill is (agreements, labels on finished items). From `min_labels` on, a worker for whom the two-sided test does
+    not reject 1 / K, with K labels, at level `alpha` counts as a spammer: later votes of this worker are not counted,
+    earlier ones stay. In the paper's sense a worker who is nearly always wrong is no spammer. Skill
     changes when items finish (`score`), not at the vote.
 
     >>> model, skill = SpamFilter(alpha=0.1, min_labels=20), np.array([[10.0, 19.0], [14.0, 20.0], [15.0, 20.0]])
@@ -31,6 +33,7 @@ class SpamFilter(CountedVotes):
     kind: Literal["spam-filter"] = "spam-filter"
     answer_kinds: ClassVar[frozenset[str]] = ONE_LABEL
     treats_labels_alike: ClassVar[bool] = True
+    test: GuessTestName = "exact"
     alpha: Annotated[
         float,
         Field(
@@ -46,7 +49,7 @@ class SpamFilter(CountedVotes):
 
     @model_validator(mode="after")
     def _perfect_workers_pass(self) -> "SpamFilter":
-        refuse_test_too_early(self.min_labels, self.alpha)
+        refuse_test_too_early(self.test, self.min_labels, self.alpha)
         return self
 
     def newcomer(self, classes: int) -> Array:  # noqa: ARG002  agreement alone counts
@@ -66,7 +69,8 @@ class SpamFilter(CountedVotes):
     def is_spammer(self, skill: Array, classes: int) -> Mask:
         """Which workers were tested and do not differ from guessing, shape (workers,)."""
         agreed, labels = skill.T
-        return np.asarray((labels >= self.min_labels) & (chance_of_guessing(agreed, labels, classes) >= self.alpha))
+        guesses = GUESS_TESTS[self.test].guesses(agreed, labels, classes, self.alpha)
+        return np.asarray((labels >= self.min_labels) & guesses)
 
     def accuracy(self, skill: Array) -> Array:
         """The share of agreement with final labels, with one agreement and one disagreement added."""

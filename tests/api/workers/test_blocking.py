@@ -396,6 +396,14 @@ async def test_who_guesses_is_blocked_without_being_asked(new_job, database):
         assert await store.workers_to_recount(connection, UUID(job.id)) == []
 
 
+async def test_who_guesses_is_blocked_by_interval_too(new_job):
+    """The evidence has the interval, which contains the share of a guesser."""
+    job = await guessed(new_job, test="interval")
+    blocked = (await job.http.get(f"{job.path}/workers/eve")).json()["blocked"]
+    assert blocked["evidence"]["low"] <= 0.5 <= blocked["evidence"]["high"]
+    assert "70 % interval" in blocked["reason"]["message"]
+
+
 async def test_nobody_is_blocked_where_the_job_does_not_ask(new_job):
     job = await new_job(items=40, requirement={"kind": "count", "labels": 4})
     crowd = ("ann", "bob", "dan", "eve")

@@ -2,12 +2,13 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 from scipy import stats
 
 from app.policy.quality.spammers import Spammers
+from app.policy.worker_models import SpamFilter
 
 COUNTS = st.integers(0, 300).flatmap(lambda answered: st.tuples(st.integers(0, answered), st.just(answered)))
 
@@ -33,6 +34,37 @@ def test_between_more_labels_the_smaller_tail_is_doubled(counts, classes):
     assert Spammers().p_value(agreed, answered, classes)[0] == pytest.approx(min(1, 2 * min(tails)), rel=1e-9)
 
 
+@given(counts=COUNTS.filter(lambda counts: counts[1] > 0), classes=st.integers(2, 9), alpha=st.floats(0.01, 0.9))
+def test_by_interval_a_spammer_is_one_whose_interval_contains_the_share_of_a_guesser(counts, classes, alpha):
+    """The paper's words, with scipy's interval; ends that touch the share to the last digits decide nothing."""
+    interval = stats.binomtest(*counts).proportion_ci(1 - alpha, method="wilson")
+    share = 1 / classes
+    assume(min(abs(interval.low - share), abs(interval.high - share)) > 1e-9)
+    model = SpamFilter.model_construct(test="interval", alpha=alpha, min_labels=1)
+    agreed, answered = columns(counts)
+    found = Spammers.model_construct(test="interval", alpha=alpha, min_answers=1).guesses(agreed, answered, classes)
+    assert found.tolist() == [interval.low <= share <= interval.high]
+    assert model.is_spammer(np.column_stack([agreed, answered]), classes).tolist() == found.tolist()
+
+
+@given(counts=COUNTS.filter(lambda counts: counts[1] > 0), alpha=st.floats(0.01, 0.9))
+def test_the_evidence_has_the_ends_of_scipys_interval(counts, alpha):
+    spammers = Spammers.model_construct(test="interval", alpha=alpha, min_answers=1)
+    evidence = spammers.evidence(*counts, classes=2)
+    interval = stats.binomtest(*counts).proportion_ci(1 - alpha, method="wilson")
+    assert (evidence["low"], evidence["high"]) == pytest.approx(tuple(interval), abs=1e-9)
+
+
+@given(counts=COUNTS.filter(lambda counts: counts[1] > 0), alpha=st.floats(0.01, 0.9))
+def test_between_two_labels_the_exact_test_is_that_of_the_exact_interval(counts, alpha):
+    """Clopper and Pearson's interval contains 1/2 exactly where the exact test does not reject: no third test."""
+    interval = stats.binomtest(*counts).proportion_ci(1 - alpha, method="exact")
+    assume(min(abs(interval.low - 0.5), abs(interval.high - 0.5)) > 1e-9)
+    agreed, answered = columns(counts)
+    found = Spammers.model_construct(alpha=alpha, min_answers=1).guesses(agreed, answered, 2)
+    assert found.tolist() == [interval.low <= 0.5 <= interval.high]
+
+
 def blocked_within(answers, accuracy, spammers):
     """The probability that a worker is ever blocked if tested after each answer, with two labels."""
     going, blocked = np.ones(1), 0.0
@@ -44,12 +76,21 @@ def blocked_within(answers, accuracy, spammers):
 
 
 @pytest.mark.parametrize(
-    ("accuracy", "share"),
-    [(0.5, 0.989), (0.6, 0.809), (0.65, 0.591), (0.7, 0.356), (0.75, 0.166), (0.8, 0.054), (0.9, 0.001)],
+    ("accuracy", "exact", "interval"),
+    [
+        (0.5, 0.989, 0.984),
+        (0.6, 0.809, 0.760),
+        (0.65, 0.591, 0.523),
+        (0.7, 0.356, 0.295),
+        (0.75, 0.166, 0.128),
+        (0.8, 0.054, 0.039),
+        (0.9, 0.001, 0.001),
+    ],
 )
-def test_the_defaults_spare_the_good_and_find_the_guessers(accuracy, share):
+def test_the_defaults_spare_the_good_and_find_the_guessers(accuracy, exact, interval):
     """The table of the docstring: it blocks below 6 % of workers with accuracy .8, and above 90 % of guessers."""
-    assert blocked_within(200, accuracy, Spammers()) == pytest.approx(share, abs=0.0006)
+    assert blocked_within(200, accuracy, Spammers()) == pytest.approx(exact, abs=0.0006)
+    assert blocked_within(200, accuracy, Spammers(test="interval")) == pytest.approx(interval, abs=0.0006)
 
 
 def test_a_liar_is_no_spammer():
@@ -75,6 +116,8 @@ def test_a_test_that_nobody_can_pass_is_refused():
     """Two answers cannot differ from a coin at any usual level."""
     with pytest.raises(ValidationError, match="even a perfect worker"):
         Spammers(min_answers=2)
+    with pytest.raises(ValidationError, match="even a perfect worker"):
+        Spammers(test="interval", min_answers=1)
     with pytest.raises(ValidationError, match="Extra inputs"):
         Spammers(beta=1)
 
