@@ -107,9 +107,10 @@ class IntervalTest(GuessTest):
         return {"agreed": agreed, "answered": answered, "p_value": float(p_value[0]), "low": low, "high": high}
 
     def in_words(self, evidence: dict[str, float], classes: int, alpha: float) -> str:
+        low, high = evidence["low"], evidence["high"]
         return (
-            f"the {100 * (1 - alpha):.3g} % interval of this worker's accuracy, {evidence['low']:.2f} to {evidence['high']:.2f}, "
-            f"contains {1 / classes:.2g}, that of a guesser"
+            f"the {100 * (1 - alpha):.3g} % interval of this worker's accuracy, {low:.2f} to {high:.2f}, contains "
+            f"{1 / classes:.2g}, that of a guesser"
         )
 
 

@@ -27,7 +27,7 @@ class Spammers(BaseModel):
         exact        .989   .809   .591   .356   .166   .054   .001
         interval     .984   .760   .523   .295   .128   .039   .001
 
-    With min_answers = 30, a worker with an accuracy of .8 would be blocked with probability .011, or .006 by the interval.
+    With min_answers = 30, a worker with an accuracy of .8 would be blocked with probability .011 (interval: .006).
 
     Workers can only be tested on finished items. So items with answers come before fresh ones (`finish_first`), and
     guessers are found while most of the job is still to do.

@@ -72,6 +72,10 @@ class SpamFilter(CountedVotes):
         guesses = GUESS_TESTS[self.test].guesses(agreed, labels, classes, self.alpha)
         return np.asarray((labels >= self.min_labels) & guesses)
 
+    def stated_skill(self, accuracy: float, weight: float, classes: int) -> Array:  # noqa: ARG002  agreement alone counts
+        """As after `weight` labels on finished items: the test holds for what is stated too."""
+        return np.array([accuracy * weight, weight])
+
     def accuracy(self, skill: Array) -> Array:
         """The share of agreement with final labels, with one agreement and one disagreement added."""
         return np.asarray((skill[:, 0] + 1) / (skill[:, 1] + 2))

@@ -155,10 +155,11 @@ def _wrong_accuracy(job: Job, entry: WorkerEntry) -> FieldError | None:
     model = job.policy.worker_model
     if model.stated_skill(entry.accuracy, 1.0, job.policy.classes) is not None:
         return None
+    instead = "State the worker's `tier` instead" if isinstance(model, Tiers) else "Leave `accuracy` out"
     return FieldError(
         f"{entry.pointer}/accuracy",
-        f"The job's worker_model is {model.kind!r}, which keeps no accuracy of workers. Leave `accuracy` out, or use "
-        "another worker_model, such as 'auto'",
+        f"The job's worker_model is {model.kind!r}, which keeps no accuracy of workers. {instead}, or use another "
+        "worker_model, such as 'auto'",
     )
 
 

@@ -122,9 +122,21 @@ async def test_what_cannot_be_an_accuracy_is_refused(new_job, entry, field):
     assert refused.json()["errors"][0]["pointer"] == f"#/0/{field}"
 
 
-@pytest.mark.parametrize("kind", ["anonymous", "tiers", "spam-filter"])
-async def test_a_model_without_skills_takes_no_accuracy(new_job, kind):
+async def test_a_qualification_counts_in_the_test_of_a_spam_filter(new_job):
+    """20 questions answered at 50 % do not reject guessing (p = 1), so votes do not count; at 95 % they do."""
+    job = await new_job(items=1, worker_model={"kind": "spam-filter"})
+    entries = [{"worker": "coin", "accuracy": 0.5}, {"worker": "good", "accuracy": 0.95}]
+    assert (await job.http.post(f"{job.path}/workers", json=entries)).status_code == 200
+    assert not (await job.answer("i1", "coin", "cat")).json()["counted"]
+    assert (await job.answer("i1", "good", "dog")).json()["counted"]
+    assert (await worker(job, "good"))["skill"]["estimate"] == pytest.approx(20 / 22, abs=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("kind", "advice"), [("anonymous", "Leave `accuracy` out"), ("tiers", "State the worker's `tier` instead")]
+)
+async def test_a_model_without_skills_takes_no_accuracy(new_job, kind, advice):
     job = await new_job(worker_model={"kind": kind})
     refused = await job.http.post(f"{job.path}/workers", json=[{"worker": "w", "accuracy": 0.9}])
     assert refused.status_code == 422
-    assert "keeps no accuracy of workers" in refused.json()["errors"][0]["message"]
+    assert f"keeps no accuracy of workers. {advice}" in refused.json()["errors"][0]["message"]
