@@ -11,10 +11,11 @@ from app.policy.worker_models.inference.counted_votes import CountedVotes
 class Anonymous(CountedVotes):
     """Count every vote the same, whoever gives it (Chen et al., ICML 2013, section 2).
 
-        shares ~ Dirichlet(1 + v),    P(class c is the true one) = P(share c is the largest).
+        shares ~ Dirichlet(p + v),    P(class c is the true one) = P(share c is the largest).
 
-    An item's votes v under a uniform prior give Dirichlet(v + 1) over the shares of the classes in an infinite crowd;
-    the true class is the one with the largest share. An item's own prior p adds `prior_weight` votes, split as p says.
+    An item's votes v and p extra votes of each label (`pseudo_votes`) give a Dirichlet over the shares of the classes
+    in an infinite crowd; the true class is the one with the largest share. With p = 1 the prior is uniform, with 1/2 it
+    is Jeffreys'. An item's own prior adds `prior_weight` votes, split as it says.
 
     >>> model, context = Anonymous(), ItemContext.plain(1)
     >>> model.read(State(np.array([[4.0, 1.0]]), np.empty((1, 0))), context).posterior.round(4).tolist()

@@ -18,7 +18,10 @@ from app.policy.worker_models.stages import Stages
 PseudoAnswers = Annotated[float, Field(gt=0, le=10_000)]
 SkillPrior = Annotated[
     tuple[PseudoAnswers, PseudoAnswers],
-    Field(description="Right and wrong answers that a new worker is credited with; [4, 1] expects an accuracy of 80 %"),
+    Field(
+        description="Right and wrong answers that a new worker is credited with; [4, 1] expects an accuracy of 80 %. "
+        "[0.5, 0.5] (Jeffreys) expects a guess: with two labels only items of known truth then show who is right"
+    ),
 ]
 
 # P(class), shape (*, items, classes), after votes[*, i] more answers with class c on item i

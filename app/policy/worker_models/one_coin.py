@@ -7,7 +7,6 @@ import numpy as np
 from app.policy.core.arrays import Array, Index
 from app.policy.core.ballots import Ballots, sum_by
 from app.policy.core.belief import Belief, ItemContext, State, one_more_vote
-from app.policy.worker_models.inference.counted_votes import first_parameters, prior_votes
 from app.policy.worker_models.inference.expectation_propagation import OpinionShares
 from app.policy.worker_models.inference.moment_matching import match_moments, row_sum
 
@@ -25,6 +24,8 @@ class OneCoin(OpinionShares):
     only the votes are the same in any order. `belief.weights` are the parameters gained over the prior, at least 0:
     votes in units of a perfect worker's vote.
 
+    alpha starts with `pseudo_votes` for each class: 1 is the uniform prior, 1/2 Jeffreys'.
+
     With a = b = 1 and a new worker's c, d = 4, 1 the item becomes Beta(15/11, 10/11), and the first answer on a fresh
     item says nothing about its worker:
 
@@ -36,13 +37,6 @@ class OneCoin(OpinionShares):
 
     kind: Literal["one-coin"] = "one-coin"
     treats_labels_alike: ClassVar[bool] = True
-
-    def start(self, context: ItemContext, classes: int) -> State:
-        alpha = first_parameters(context, classes, self.prior_weight)
-        return State(np.zeros_like(alpha), alpha)
-
-    def read(self, state: State, context: ItemContext) -> Belief:
-        return belief_of_parameters(state, context, self.prior_weight)
 
     def chances(self, belief: Belief, skill: Array) -> Array:
         share = belief.alpha / row_sum(belief.alpha)
@@ -70,12 +64,6 @@ class OneCoin(OpinionShares):
         chance = truth[ballots.label, np.arange(len(ballots.label))]
         coins = (sum_by(ballots.worker, each, ballots.workers) for each in (chance, 1 - chance))
         return np.stack(list(coins), axis=1)
-
-
-def belief_of_parameters(state: State, context: ItemContext, prior_weight: float) -> Belief:
-    """The belief of a model whose state is the parameters of a Dirichlet."""
-    weights = np.maximum(state.model_state - 1 - prior_votes(context, prior_weight), 0.0)
-    return Belief(state.votes, weights, row_sum(weights)[:, 0], state.model_state, context)
 
 
 def _coins(alpha: Array, skill: Array, label: Index) -> Array:

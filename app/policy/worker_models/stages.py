@@ -32,7 +32,7 @@ class Stages:
 
     >>> from app.policy.worker_models import OneCoin
     >>> OneCoin().stages(classes=2).names, OneCoin().stages(classes=2).model(0)
-    (('one-coin',), OneCoin(kind='one-coin', prior=(4.0, 1.0), prior_weight=2.0))
+    (('one-coin',), OneCoin(kind='one-coin', prior=(4.0, 1.0), prior_weight=2.0, pseudo_votes=1.0))
     """
 
     names: tuple[str, ...]

@@ -9,8 +9,7 @@ from app.policy.core.arrays import Array, Index
 from app.policy.core.belief import Belief, ItemContext, State, one_more_vote
 from app.policy.core.policy import without_doctests
 from app.policy.core.text import Label
-from app.policy.worker_models.base import WorkerModel
-from app.policy.worker_models.inference.counted_votes import PriorWeight, prior_votes
+from app.policy.worker_models.inference.counted_votes import DirichletShares
 
 _MAX_WEIGHT = 1e6  # growth is exponential in the round; a vote of this weight decides every item
 
@@ -26,16 +25,16 @@ class Tier(BaseModel):
     ] = 1.0
 
 
-class Tiers(WorkerModel):
+class Tiers(DirichletShares):
     """Weigh votes by the worker's tier and the item's round (Abraham et al., SIGIR 2016, section 6).
 
         w = lambda_q gamma_q^(t - 1).
 
     t is the item's round: the vote is its t-th. The paper calls this reputation-dependent exponentiation. A vote keeps
     the weight that it had when it was given. So the order of the answers matters to the weights where a growth is not
-    1, and never to the votes. The state is the weighted votes per class, then the sum of the squared weights; alpha is
-    1 + the weighted votes. A skill is the pair (lambda, gamma) of the worker's tier; a new worker belongs to the first
-    tier.
+    1, and never to the votes. The state is the weighted votes per class, then the sum of the squared weights; the
+    shares are Dirichlet(extra votes + weighted votes). A skill is the pair (lambda, gamma) of the worker's tier; a new
+    worker belongs to the first tier.
 
     A good worker gives the third vote, and the weight grows by 10 % per round:
 
@@ -52,7 +51,6 @@ class Tiers(WorkerModel):
         dict[Label, Tier],
         Field(min_length=1, max_length=100, description="Tiers by name; a worker without a tier belongs to the first"),
     ] = {"average": Tier(), "good": Tier(growth=1.1), "bad": Tier(growth=0.9)}  # noqa: RUF012  pydantic copies it
-    prior_weight: PriorWeight = 2.0
 
     def skill_of(self, tier: str) -> Array:
         """The skill of a worker of this tier, shape (2,)."""
@@ -67,7 +65,7 @@ class Tiers(WorkerModel):
 
     def read(self, state: State, context: ItemContext) -> Belief:
         weights, squares = state.model_state[:, :-1], state.model_state[:, -1]
-        return Belief(state.votes, weights, squares, weights + 1 + prior_votes(context, self.prior_weight), context)
+        return Belief(state.votes, weights, squares, self.parameters(weights, context), context)
 
     def chances(self, belief: Belief, skill: Array) -> Array:  # noqa: ARG002  a weight is not an accuracy
         return np.asarray(belief.alpha / belief.alpha.sum(axis=1, keepdims=True))

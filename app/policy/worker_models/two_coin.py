@@ -7,11 +7,9 @@ import numpy as np
 from app.policy.core.arrays import Array, Index
 from app.policy.core.ballots import Ballots, sum_by
 from app.policy.core.belief import Belief, ItemContext, State, one_more_vote
-from app.policy.worker_models.inference.counted_votes import first_parameters
 from app.policy.worker_models.inference.dirichlet_skills import expected
 from app.policy.worker_models.inference.expectation_propagation import OpinionShares
 from app.policy.worker_models.inference.moment_matching import match_moments, row_sum
-from app.policy.worker_models.one_coin import belief_of_parameters
 
 _BINARY = 2
 
@@ -53,11 +51,7 @@ class TwoCoin(OpinionShares):
 
     def start(self, context: ItemContext, classes: int) -> State:
         _refuse_all_but_two(classes)
-        alpha = first_parameters(context, classes, self.prior_weight)
-        return State(np.zeros_like(alpha), alpha)
-
-    def read(self, state: State, context: ItemContext) -> Belief:
-        return belief_of_parameters(state, context, self.prior_weight)
+        return super().start(context, classes)
 
     def chances(self, belief: Belief, skill: Array) -> Array:
         share = belief.alpha / row_sum(belief.alpha)

@@ -7,7 +7,7 @@ import numpy as np
 from app.policy.core.arrays import Array, Index, Mask
 from app.policy.core.belief import Belief, ItemContext, State, one_more_vote
 from app.policy.core.policy import ONE_LABEL
-from app.policy.worker_models.inference.counted_votes import PriorWeight, prior_votes
+from app.policy.worker_models.inference.counted_votes import DirichletShares
 from app.policy.worker_models.inference.dirichlet_skills import DirichletSkills
 
 _HALVINGS = 52  # of an interval of length 1: as far as floats reach
@@ -15,7 +15,7 @@ _TIE = 1e-9  # strengths that are equal on paper differ in the last bits of a fl
 _BALLOT = 2  # numbers kept per answer: its label, and its worker's reliability
 
 
-class Weighted(DirichletSkills):
+class Weighted(DirichletShares, DirichletSkills):
     """Weigh votes by the workers' reliability, by maximum likelihood (Li et al., WSDM 2016, Eq. 8 to 10).
 
         P = argmax prod_j (theta_j P + (1 - theta_j)(1 - P)),    a~ = P n,    b~ = (1 - P) n.
@@ -43,7 +43,6 @@ class Weighted(DirichletSkills):
     kind: Literal["weighted"] = "weighted"
     answer_kinds: ClassVar[frozenset[str]] = ONE_LABEL
     treats_labels_alike: ClassVar[bool] = True
-    prior_weight: PriorWeight = 2.0
 
     def start(self, context: ItemContext, classes: int) -> State:
         items = len(context.cost)
@@ -51,8 +50,7 @@ class Weighted(DirichletSkills):
 
     def read(self, state: State, context: ItemContext) -> Belief:
         weights = np.maximum(weighted_counts(state) - 1, 0.0)  # without votes it is 0, or in floats -4e-16
-        alpha = weights + 1 + prior_votes(context, self.prior_weight)
-        return Belief(state.votes, weights, state.votes.sum(axis=1), alpha, context)
+        return Belief(state.votes, weights, state.votes.sum(axis=1), self.parameters(weights, context), context)
 
     def chances(self, belief: Belief, skill: Array) -> Array:
         share = belief.alpha / belief.alpha.sum(axis=1, keepdims=True)

@@ -15,41 +15,61 @@ _CERTAIN = 1e15  # votes for a known class: more than any worker's answer, howev
 PriorWeight = Annotated[
     float, Field(ge=0, le=1000, description="How many votes an item's own prior is worth, if it has one")
 ]
+PseudoVotes = Annotated[
+    float,
+    Field(
+        ge=0.05,
+        le=1000,
+        description="How many extra votes each label has before the first answer: 1 is a uniform prior of the labels' "
+        "shares, 0.5 Jeffreys' prior",
+    ),
+]
 
 
-class CountedVotes(WorkerModel):
-    """Models that count votes: v votes give Dirichlet(v + 1) over the classes' shares; an item's prior adds to it.
+class DirichletShares(WorkerModel):
+    """Models in which votes show the classes' shares in an infinite crowd: Dirichlet, `pseudo_votes` at the start."""
+
+    prior_weight: PriorWeight = 2.0
+    pseudo_votes: PseudoVotes = 1.0
+
+    def parameters(self, votes: Array, context: ItemContext) -> Array:
+        """The Dirichlet parameters after these votes, (items, classes); an item's own prior adds to them."""
+        return np.asarray(votes + self.pseudo_votes + self._prior_votes(context))
+
+    def weights(self, alpha: Array, context: ItemContext) -> Array:
+        """What these parameters have gained, at least 0: the inverse of `parameters`."""
+        return np.maximum(alpha - self.pseudo_votes - self._prior_votes(context), 0.0)
+
+    def first_parameters(self, context: ItemContext, classes: int) -> Array:
+        """The parameters before any answer, shape (items, classes): those of no votes, and gold.
+
+        >>> from app.policy.worker_models import OneCoin
+        >>> OneCoin(pseudo_votes=0.5).first_parameters(ItemContext.plain(1), 2).tolist()  # Jeffreys' prior
+        [[0.5, 0.5]]
+        """
+        alpha = self.parameters(np.zeros((len(context.cost), classes)), context)
+        if context.gold is None:
+            return alpha
+        known = (context.gold[:, None] == np.arange(classes)) & (context.gold != UNKNOWN)[:, None]
+        return np.asarray(alpha + _CERTAIN * known)
+
+    def _prior_votes(self, context: ItemContext) -> Array | float:
+        """An item's own prior as votes, shape (items, classes); 0 where there is none."""
+        return 0.0 if context.prior is None else np.nan_to_num(context.prior) * self.prior_weight
+
+
+class CountedVotes(DirichletShares):
+    """Models that count votes: v votes of a class add v to its Dirichlet parameter, as an item's prior does.
 
     Complete as it is; a model overrides what it does differently.
     """
 
-    prior_weight: PriorWeight = 2.0
-
     def read(self, state: State, context: ItemContext) -> Belief:
         votes = state.votes
-        alpha = votes + 1 + prior_votes(context, self.prior_weight)
-        return Belief(votes, votes, votes.sum(axis=1), alpha, context)
+        return Belief(votes, votes, votes.sum(axis=1), self.parameters(votes, context), context)
 
     def chances(self, belief: Belief, skill: Array) -> Array:  # noqa: ARG002  all workers alike
         return np.asarray(belief.alpha / belief.alpha.sum(axis=1, keepdims=True))
 
     def learn(self, state: State, context: ItemContext, skill: Array, label: Index) -> tuple[State, Array]:  # noqa: ARG002  a count
         return State(one_more_vote(state.votes, label), state.model_state), skill
-
-
-def prior_votes(context: ItemContext, weight: float) -> Array | float:
-    """An item's own prior as votes, shape (items, classes); 0 where there is none."""
-    return 0.0 if context.prior is None else np.nan_to_num(context.prior) * weight
-
-
-def first_parameters(context: ItemContext, classes: int, weight: float) -> Array:
-    """The Dirichlet parameters before any answer, shape (items, classes): uniform, plus the prior, plus gold.
-
-    >>> first_parameters(ItemContext.plain(1), 2, weight=2.0).tolist()
-    [[1.0, 1.0]]
-    """
-    alpha = np.ones((len(context.cost), classes)) + prior_votes(context, weight)
-    if context.gold is None:
-        return np.asarray(alpha)
-    known = (context.gold[:, None] == np.arange(classes)) & (context.gold != UNKNOWN)[:, None]
-    return np.asarray(alpha + _CERTAIN * known)

@@ -9,11 +9,12 @@ import numpy as np
 
 from app.policy.core.arrays import Array
 from app.policy.core.ballots import Ballots, sum_by
-from app.policy.core.belief import ItemContext
+from app.policy.core.belief import Belief, ItemContext, State
 from app.policy.worker_models.base import Refitted, with_gold, with_opinions
 from app.policy.worker_models.inference.answer_replay import replayed
-from app.policy.worker_models.inference.counted_votes import PriorWeight, first_parameters
+from app.policy.worker_models.inference.counted_votes import DirichletShares
 from app.policy.worker_models.inference.dirichlet_skills import DirichletSkills
+from app.policy.worker_models.inference.moment_matching import row_sum
 
 _MAX_ITERATIONS = 50
 _CONVERGED = 3e-3  # change of a skill, relative to the answers behind it
@@ -22,7 +23,7 @@ _MIN_PARAMETER = 0.05  # once an answer is removed: an approximation may remove 
 _MAX_SIZE = 10_000_000  # answers times classes: about 600 MB and twenty seconds
 
 
-class OpinionShares(DirichletSkills):
+class OpinionShares(DirichletShares, DirichletSkills):
     """Models in which an item has shares theta ~ Dirichlet, and z ~ theta is what a perfect worker would have said.
 
     `refit` estimates the skills from all answers at once. For each answer a, with `rest` what is believed of its item
@@ -43,7 +44,14 @@ class OpinionShares(DirichletSkills):
     """
 
     fits_skills: ClassVar[bool] = True
-    prior_weight: PriorWeight = 2.0
+
+    def start(self, context: ItemContext, classes: int) -> State:
+        alpha = self.first_parameters(context, classes)
+        return State(np.zeros_like(alpha), alpha)
+
+    def read(self, state: State, context: ItemContext) -> Belief:
+        weights = self.weights(state.model_state, context)
+        return Belief(state.votes, weights, row_sum(weights)[:, 0], state.model_state, context)
 
     @abstractmethod
     def answer_likelihood(self, skill: Array, ballots: Ballots) -> Array:
@@ -61,7 +69,7 @@ class OpinionShares(DirichletSkills):
         said = ballots.with_favourites(ballots.answered | context.known)
         if said is not ballots:
             context = replace(context, prior=None)
-        start = first_parameters(context, ballots.classes, self.prior_weight)
+        start = self.first_parameters(context, ballots.classes)
         skill, parts = prior, _Parts.none(start, said)
         iteration, moved = 0, np.inf
         while iteration < _MAX_ITERATIONS and moved > _CONVERGED:
