@@ -286,8 +286,9 @@ class MemoryJob(ParallelRuns):
     def _score_votes(self, item: int) -> None:
         """Compare the votes on a resolved item with its label, each vote at most once.
 
-        In a worker's record a vote for the label counts only if the label would lead without it: a worker is not
-        right because of deciding the item. Models that score workers by finished items count every vote.
+        In a worker's record a vote for the label counts only if the label would lead without it, unless the worker
+        choice counts every vote: a worker is not right because of deciding the item. Models that score workers by
+        finished items count every vote.
         """
         ballots = [ballot for ballot in self.ballots[item] if (item, ballot.worker) not in self._scored]
         self._scored |= {(item, ballot.worker) for ballot in ballots}
@@ -296,7 +297,7 @@ class MemoryJob(ParallelRuns):
         counted = np.array([ballot.counted for ballot in ballots], dtype=bool)
         votes = self.rows.votes[[item]]
         leads_without = sole_leader(votes - np.eye(votes.shape[1])[[self.label[item]]])[0] == self.label[item]
-        scored = counted & (~agreed | leads_without)
+        scored = counted & (~agreed | leads_without | self.policy.worker_choice.scores_own_votes)
         self.scored_answers[worker] += scored
         self.scored_now[worker[scored]] = True
         self.agreed_answers[worker] += scored & agreed

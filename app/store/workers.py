@@ -215,9 +215,10 @@ _SAVE_TALLIES = f"""
         seconds = (w.seconds || excluded.seconds)[
             greatest(cardinality(w.seconds) + cardinality(excluded.seconds) - {KEPT_SECONDS - 1}, 1):]
     RETURNING {_SCORE}"""
-# Each vote is scored at most once against its item's final label, and only if the label would win without it. `scored`
-# is the last answer of the item that was scored. Answers on gold items were scored when they arrived. The scores go
-# through arrays, because the planner expects several rows of `unnest`: else it may compute all scores for each worker.
+# Each vote is scored at most once against its item's final label, and only if the label would win without it, unless $4
+# is true. `scored` is the last answer of the item that was scored. Answers on gold items were scored when they arrived.
+# The scores go through arrays, because the planner expects several rows of `unnest`: else it may compute all scores for
+# each worker.
 _SCORE_VOTES = f"""
     WITH compared AS MATERIALIZED (
         SELECT a.worker, a.label = i.label AS same
@@ -225,7 +226,7 @@ _SCORE_VOTES = f"""
         WHERE i.job_id = $1 AND i.item_id = ANY ($2::bigint[]) AND a.job_id = $1 AND a.item_id = ANY ($2)
             AND i.state = 'resolved' AND i.gold IS NULL
             AND a.answer_id > i.scored AND a.counted AND NOT a.withheld AND a.worker IS NOT NULL
-            AND (a.label <> i.label OR i.votes[i.label + 1] - 1 > coalesce((
+            AND (a.label <> i.label OR $4::boolean OR i.votes[i.label + 1] - 1 > coalesce((
                 SELECT max(vote) FROM unnest(i.votes) WITH ORDINALITY AS other (vote, place)
                 WHERE place <> i.label + 1), 0))
     ), scores AS MATERIALIZED (
@@ -256,8 +257,11 @@ async def save_tallies(connection: AsyncConnection, job_id: UUID, tallies: Seque
 
 
 async def score_votes(
-    connection: AsyncConnection, job_id: UUID, item_ids: Collection[int], *, newest: int
+    connection: AsyncConnection, job_id: UUID, item_ids: Collection[int], *, newest: int, own_votes: bool
 ) -> list[Score]:
-    """Score the votes on resolved items, up to the newest answer; returns the scores that have changed."""
-    rows = await fetch(connection, _SCORE_VOTES, job_id, list(item_ids), newest) if item_ids else []
+    """Score the votes on resolved items, up to the newest answer; returns the scores that have changed.
+
+    A vote without which its item would have another label is scored only with `own_votes`.
+    """
+    rows = await fetch(connection, _SCORE_VOTES, job_id, list(item_ids), newest, own_votes) if item_ids else []
     return [Score(**row) for row in rows]

@@ -92,6 +92,16 @@ def test_nobody_is_right_by_having_decided_the_item():
     assert (job.agreed_answers.tolist(), job.scored_answers.tolist()) == ([1, 1, 1], [1, 1, 2])
 
 
+def test_with_own_votes_all_votes_on_decided_items_count():
+    """The paper's t+ / t: at 2:1 two of two workers agree, and the third does not."""
+    choice = {"kind": "ucb", "own_votes": True}
+    policy = policy_of(requirement={"kind": "count", "labels": 3}, worker_choice=choice)
+    job = MemoryJob(Engine(policy), ItemContext.plain(1), workers=3)
+    for worker, label in enumerate([0, 0, 1]):
+        job.take_one(0, worker, label)
+    assert (job.agreed_answers.tolist(), job.scored_answers.tolist()) == ([1, 1, 0], [1, 1, 1])
+
+
 def test_the_best_worker_has_the_highest_index_and_has_not_answered():
     job = MemoryJob(Engine(policy_of()), ItemContext.plain(1), workers=3)
     job.agreed_answers[:], job.scored_answers[:] = [9, 5, 1], [9, 9, 9]

@@ -119,6 +119,7 @@ TERMS = {
     "votes": VOTES | {"budget": "10.1"},
     "pairs": PAIR | TESTS | SURE | {"budget": "9.7"},
     "the best record": UCB | TESTS | SURE | OWN_GOLD,
+    "the record of the paper": {"worker_choice": {"kind": "ucb", "own_votes": True}} | TESTS | SURE,
     "pairs by votes": PAIR | VOTES | TESTS | OWN_GOLD,
     "weighted votes": TESTS | OWN_GOLD | {"worker_model": {"kind": "weighted"}, "requirement": {"kind": "ratio"}},
     "votes left out": TESTS | OWN_GOLD | FILTER | {"spammers": {"min_answers": 5, "alpha": 0.4}},

@@ -143,7 +143,11 @@ class WorkerOut(BaseModel):
     ]
     answers: Annotated[int, Field(description="How many answers the worker has given")]
     scored_answers: Annotated[
-        int, Field(description="Answers that were compared with a label that does not depend on them")
+        int,
+        Field(
+            description="Answers that were compared with a label that does not depend on them; with any label if the "
+            "job's `ucb` has `own_votes`"
+        ),
     ]
     agreed_answers: Annotated[int, Field(description="Of those, the ones that agree with the label")]
     agreement: Annotated[Share | None, Field(description="agreed_answers / scored_answers; null if none is scored")]

@@ -111,6 +111,11 @@ class WorkerChoice(Policy, ABC):
         return np.zeros(information.shape, dtype=bool)
 
     @property
+    def scores_own_votes(self) -> bool:
+        """Whether a worker's record also has the votes without which their item would have another label, or none."""
+        return False
+
+    @property
     def marks_low_information(self) -> bool:
         """Whether `low_information` may name workers."""
         return type(self).low_information is not WorkerChoice.low_information

@@ -285,7 +285,8 @@ async def write_back(connection: AsyncConnection, ledger: Ledger) -> list[Score]
     resolved = [item.item_id for item in changed if _is_resolved_by_votes(item)]
     await demote_items(connection, job_id, ledger.demoted, newest=ledger.given)
     compared = resolved if ledger.job.policy.answer.is_one_label else []
-    scores = await score_votes(connection, job_id, compared, newest=ledger.given)
+    own_votes = ledger.job.policy.worker_choice.scores_own_votes
+    scores = await score_votes(connection, job_id, compared, newest=ledger.given, own_votes=own_votes)
     await promote_items(connection, job_id, ledger.promoted)
     return list({score.worker: score for score in (*by_gold, *scores)}.values())  # the later score is complete
 

@@ -123,7 +123,8 @@ async def write_changes(
     resolved = _newly_resolved(changes)
     await _score_workers(connection, job, resolved)
     compared = resolved if job.policy.answer.is_one_label else {}
-    scores = await score_votes(connection, job.job_id, compared.keys(), newest=job.answers)
+    own_votes = job.policy.worker_choice.scores_own_votes
+    scores = await score_votes(connection, job.job_id, compared.keys(), newest=job.answers, own_votes=own_votes)
     job = _with_counters(job, changes)
     return job if now is None else await block_guessers(connection, job, scores, now)
 

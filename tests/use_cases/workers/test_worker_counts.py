@@ -80,6 +80,28 @@ async def test_a_vote_that_decides_the_label_is_not_scored(new_job, database):
     }
 
 
+async def test_with_own_votes_the_record_is_the_papers(new_job, database):
+    """All answers on decided items count in t, in t+ those that agree (Abraham et al., SIGIR 2016, section 7)."""
+    choice = {"kind": "ucb", "own_votes": True}
+    job = await new_job(items=2, requirement={"kind": "count", "labels": 5}, worker_choice=choice)
+    for item, labels in (("i1", "ccddc"), ("i2", "ccccd")):
+        for worker, label in zip("abcde", labels, strict=True):
+            await job.answer(item, worker, "cat" if label == "c" else "dog")
+    counted = await rows(database, job, KEPT)
+    assert {worker: (one["scored_answers"], one["agreed_answers"]) for worker, one in counted.items()} == {
+        "a": (2, 2),
+        "b": (2, 2),
+        "c": (2, 1),
+        "d": (2, 1),
+        "e": (2, 1),
+    }
+    index = {worker: two / 2 + 2**-0.5 for worker, two in {"a": 2, "c": 1}.items()}
+    scores = await column(database, job, "ucb_score")
+    assert {worker: scores[worker] for worker in index} == {
+        worker: pytest.approx((2 * one - 1) ** 2) for worker, one in index.items()
+    }
+
+
 async def test_a_vote_is_scored_once(new_job, database):
     """Reopening an item keeps the scores; resolving it again scores only the votes that are new."""
     job = await new_job(items=1, requirement={"kind": "count", "labels": 3})
