@@ -5,6 +5,7 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any, NamedTuple
 
+from app.domain.worker import OfTier, Voter
 from app.policy.answers import Said
 
 
@@ -17,6 +18,7 @@ class AnswerRecord(NamedTuple):
     said: Said
     counts: bool
     answered_at: datetime
+    tier: str | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,7 +38,7 @@ class CountedVote(NamedTuple):
     """The fields of a counted answer that a worker model learns from."""
 
     item_id: int
-    worker: str | None
+    voter: Voter
     said: Said
 
 
@@ -54,4 +56,14 @@ class Answer:
     counted: bool
     verdict: dict[str, Any]
     answered_at: datetime
+    tier: str | None = None  # with which the answer came; None: that of its worker
     withheld: bool = False  # the worker is blocked and the vote no longer counts
+
+    @property
+    def voter(self) -> Voter:
+        return voter_of(self.worker, self.tier)
+
+
+def voter_of(worker: str | None, tier: str | None) -> Voter:
+    """Return by whom an answer of this worker, which came with this tier, is learned."""
+    return worker if tier is None else OfTier(tier)

@@ -29,6 +29,7 @@ class Assignment:
     leased_at: datetime
     expires_at: datetime
     why: dict[str, Any]
+    tier: str | None = None  # that the request for work came with
     audit_id: int | None = None  # the audit that the answer belongs to; None: it is a vote
 
 

@@ -16,6 +16,7 @@ class WorkRequest:
     count: int
     workers: tuple[str, ...] | None = None  # one of them is chosen for each assignment
     ignore_held: bool = False  # assignments that these workers hold do not count towards `count`
+    tier: str | None = None  # of the worker who asks; None: the registered one
 
 
 @dataclass(frozen=True, slots=True)

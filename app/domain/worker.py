@@ -40,6 +40,16 @@ class Worker:
 UNKNOWN_WORKER = Worker()
 
 
+@dataclass(frozen=True, slots=True)
+class OfTier:
+    """Who gave an answer that came with a tier: all that counts about that worker, named or not."""
+
+    tier: str
+
+
+Voter = str | OfTier | None  # by whom an answer is learned; None: an unnamed worker, who is taken for a new one
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Registration:
     """What a requester states about a worker; a field that is None stays unchanged."""

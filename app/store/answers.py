@@ -8,19 +8,20 @@ from uuid import UUID
 from asyncpg import Record
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.domain.answer import ALL_ANSWERS, Answer, AnswerFilter, AnswerRecord, CountedVote
+from app.domain.answer import ALL_ANSWERS, Answer, AnswerFilter, AnswerRecord, CountedVote, voter_of
 from app.policy.answers import Said
 from app.store.driver import columns_of, fetch
 
 _NAMES = (
-    *("answer_id", "item_id", "worker", "assignment_id", "label", "value", "cost", "late", "counted", "answered_at"),
+    *("answer_id", "item_id", "worker", "assignment_id", "tier", "label", "value", "cost", "late", "counted"),
+    "answered_at",
 )
 _COLUMNS = ", ".join(f"a.{name}" for name in (*_NAMES, "verdict", "withheld"))
 _INSERT = f"""
     INSERT INTO answer (job_id, {", ".join(_NAMES)}, verdict)
     SELECT $1, {", ".join(f"sent.{name}" for name in _NAMES)}, sent.verdict::jsonb
-    FROM unnest($2::bigint[], $3::bigint[], $4::text[], $5::bigint[], $6::bigint[], $7::double precision[],
-                $8::numeric[], $9::boolean[], $10::boolean[], $11::timestamptz[], $12::text[])
+    FROM unnest($2::bigint[], $3::bigint[], $4::text[], $5::bigint[], $6::text[], $7::bigint[], $8::double precision[],
+                $9::numeric[], $10::boolean[], $11::boolean[], $12::timestamptz[], $13::text[])
          AS sent ({", ".join(_NAMES)}, verdict)"""
 _BY_ASSIGNMENT = f"SELECT {_COLUMNS} FROM answer a WHERE a.job_id = $1 AND a.assignment_id = ANY ($2::bigint[])"
 _BY_PAIR = f"""
@@ -28,7 +29,7 @@ _BY_PAIR = f"""
     FROM unnest($2::bigint[], $3::text[]) AS pair (item_id, worker)
     JOIN answer a ON a.job_id = $1 AND a.item_id = pair.item_id AND a.worker = pair.worker"""
 _PAGE = """
-    SELECT a.answer_id, i.key, a.worker, a.label, a.value, a.counted AND NOT a.withheld, a.answered_at
+    SELECT a.answer_id, i.key, a.worker, a.label, a.value, a.counted AND NOT a.withheld, a.answered_at, a.tier
     FROM answer a JOIN item i ON i.job_id = a.job_id AND i.item_id = a.item_id
     WHERE a.job_id = $1 AND a.answer_id > $2 AND a.answer_id <= $3 {only} ORDER BY a.answer_id LIMIT {most}"""
 # Answers are numbered without gaps in the order of commit, so half of those that are left are out with every step.
@@ -44,10 +45,10 @@ _LAST_BEFORE = """
         WHERE step.high - step.low > 1)
     SELECT max(low) AS last FROM step"""
 _SINCE = """
-    SELECT answer_id, item_id, worker, label, value, counted AND NOT withheld AS votes FROM answer
+    SELECT answer_id, item_id, worker, tier, label, value, counted AND NOT withheld AS votes FROM answer
     WHERE job_id = $1 AND answer_id > $2 ORDER BY answer_id"""
 _ON_ITEMS_SINCE = """
-    SELECT item_id, worker, label, value FROM answer
+    SELECT item_id, worker, tier, label, value FROM answer
     WHERE job_id = $1 AND item_id = ANY ($2::bigint[]) AND answer_id > $3 AND counted AND NOT withheld
     ORDER BY answer_id"""
 _ON_ITEMS = (
@@ -111,8 +112,8 @@ async def page_of_answers(
     statement = _PAGE.format(only=conditions, most=int(most))
     rows = await fetch(connection, statement, job_id, after, until, *arguments)
     return [
-        AnswerRecord(number, item, worker, _said(label, value), counts, answered_at)
-        for number, item, worker, label, value, counts, answered_at in rows
+        AnswerRecord(number, item, worker, _said(label, value), counts, answered_at, tier)
+        for number, item, worker, label, value, counts, answered_at, tier in rows
     ]
 
 
@@ -136,7 +137,7 @@ async def votes_on_items_since(
 
 
 def _vote(row: Record) -> CountedVote:
-    return CountedVote(row["item_id"], row["worker"], _said(row["label"], row["value"]))
+    return CountedVote(row["item_id"], voter_of(row["worker"], row["tier"]), _said(row["label"], row["value"]))
 
 
 def _answer(row: Record) -> Answer:

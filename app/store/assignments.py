@@ -16,7 +16,7 @@ from app.store.tables import assignment
 
 _LIVE = assignment.c.state == literal_column("'live'")
 
-_COLUMNS = "a.assignment_id, a.item_id, a.worker, a.state, a.cost, a.leased_at, a.expires_at, a.why, a.audit_id"
+_COLUMNS = "a.assignment_id, a.item_id, a.worker, a.state, a.cost, a.leased_at, a.expires_at, a.why, a.tier, a.audit_id"
 _HELD = f"""
     SELECT {_COLUMNS}, i.key, i.payload
     FROM assignment a JOIN item i ON i.job_id = a.job_id AND i.item_id = a.item_id
@@ -32,15 +32,16 @@ _BY_PAIR = f"""
     FROM unnest($2::bigint[], $3::text[]) AS pair (item_id, worker)
     JOIN assignment a ON a.job_id = $1 AND a.item_id = pair.item_id AND a.worker = pair.worker"""
 _SAVE = """
-    INSERT INTO assignment (job_id, assignment_id, item_id, worker, state, cost, leased_at, expires_at, why, audit_id)
+    INSERT INTO assignment
+        (job_id, assignment_id, item_id, worker, state, cost, leased_at, expires_at, tier, why, audit_id)
     SELECT $1, sent.assignment_id, sent.item_id, sent.worker, sent.state, sent.cost, sent.leased_at, sent.expires_at,
-           sent.why::jsonb, sent.audit_id
+           sent.tier, sent.why::jsonb, sent.audit_id
     FROM unnest($2::bigint[], $3::bigint[], $4::text[], $5::text[], $6::numeric[], $7::timestamptz[], $8::timestamptz[],
-                $9::text[], $10::bigint[])
-         AS sent (assignment_id, item_id, worker, state, cost, leased_at, expires_at, why, audit_id)
+                $9::text[], $10::text[], $11::bigint[])
+         AS sent (assignment_id, item_id, worker, state, cost, leased_at, expires_at, tier, why, audit_id)
     ON CONFLICT (job_id, item_id, worker) DO UPDATE
     SET state = excluded.state, cost = excluded.cost, leased_at = excluded.leased_at,
-        expires_at = excluded.expires_at, why = excluded.why, audit_id = excluded.audit_id
+        expires_at = excluded.expires_at, tier = excluded.tier, why = excluded.why, audit_id = excluded.audit_id
     RETURNING item_id, worker, assignment_id"""
 _ANSWERED = "UPDATE assignment SET state = 'answered' WHERE job_id = $1 AND assignment_id = ANY ($2::bigint[])"
 _CHANGE = """
@@ -91,7 +92,7 @@ async def save_assignments(
     connection: AsyncConnection, job_id: UUID, assignments: Sequence[Assignment]
 ) -> dict[tuple[int, str | None], int]:
     """Insert assignments, or renew ended ones; returns the assignment number of each item and worker."""
-    names = ("assignment_id", "item_id", "worker", "state", "cost", "leased_at", "expires_at")
+    names = ("assignment_id", "item_id", "worker", "state", "cost", "leased_at", "expires_at", "tier")
     why = [json.dumps(assignment.why) for assignment in assignments]
     audits = [assignment.audit_id for assignment in assignments]
     rows = await fetch(connection, _SAVE, job_id, *columns_of(assignments, *names), why, audits)
@@ -154,6 +155,7 @@ def _assignment(row: Record) -> Assignment:
         leased_at=row["leased_at"],
         expires_at=row["expires_at"],
         why=row["why"],
+        tier=row["tier"],
         audit_id=row["audit_id"],
     )
 

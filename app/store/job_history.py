@@ -1,6 +1,6 @@
 """A job's whole history as arrays: millions of answers, without an object for each."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
@@ -29,6 +29,8 @@ _BALLOTS = """
         ON w.worker = a.worker
     WHERE a.job_id = $1 AND a.answer_id > $2 AND a.answer_id <= $3 AND a.counted AND NOT a.withheld
     ORDER BY a.answer_id"""
+_TIERS = """
+    SELECT tier FROM answer WHERE job_id = $1 AND answer_id <= $2 AND counted AND NOT withheld ORDER BY answer_id"""
 # Gold that the crowd made is left out: a fit that took it as truth would confirm itself.
 _GOLD = "SELECT item_id, gold FROM item WHERE job_id = $1 AND gold IS NOT NULL AND NOT promoted"
 _GOLD_VALUES = "SELECT item_id, gold_value FROM item WHERE job_id = $1 AND gold_value IS NOT NULL"
@@ -66,7 +68,9 @@ class HistoryVotes:
     """Counted answers in the order of commit."""
 
     item: Index  # (answers,) position in the job, from 0
-    worker: Index  # (answers,) position in the crowd; each unnamed answer has a position of its own after the crowd
+    # (answers,) position in the crowd; each answer that is unnamed, or came with a tier, has one of its own after it
+    worker: Index
+    tiers: Mapping[int, str]  # with which the answers of these positions came
     said: npt.NDArray[Any]  # (answers,) what each says: whole numbers, or floats where answers are numbers
 
 
@@ -156,10 +160,23 @@ async def _votes(connection: AsyncConnection, job: Job, crowd: int) -> HistoryVo
     ballots = memoryview(await copied(connection, query, job.job_id, 0, job.answers, layout="binary"))
     rows = np.frombuffer(ballots[_HEADER:-_TRAILER], dtype=_NUMBERS if are_numbers else _ROW)
     worker = rows["worker"].astype(np.intp) - 1
-    unnamed = np.flatnonzero(worker < 0)
+    tier = await _tiers(connection, job)
+    alone = worker < 0 if tier is None else (worker < 0) | (tier != None)  # noqa: E711  an array
+    unnamed = np.flatnonzero(alone)
     worker[unnamed] = crowd + np.arange(len(unnamed))
+    tiers = {} if tier is None else {int(worker[row]): tier[row] for row in unnamed if tier[row] is not None}
     said = rows["label"].astype(np.float64 if are_numbers else np.intp)
-    return HistoryVotes(rows["item"].astype(np.intp) - 1, worker, said)
+    return HistoryVotes(rows["item"].astype(np.intp) - 1, worker, tiers, said)
+
+
+async def _tiers(connection: AsyncConnection, job: Job) -> npt.NDArray[Any] | None:
+    """Return with which tier each counted answer came, None where with none; None for a job without tiers."""
+    if not job.policy.worker_model.tier_names:
+        return None
+    found = await fetch(connection, _TIERS, job.job_id, job.answers)
+    tiers = np.empty(len(found), dtype=object)
+    tiers[:] = [row["tier"] for row in found]
+    return tiers
 
 
 async def _known_labels(connection: AsyncConnection, job: Job, query: str) -> IntArray:

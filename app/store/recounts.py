@@ -7,6 +7,8 @@ from uuid import UUID
 from asyncpg import Record
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from app.domain.answer import voter_of
+from app.domain.worker import Voter
 from app.policy.answers import Said
 from app.store.driver import fetch
 
@@ -17,7 +19,7 @@ class VoteRow:
 
     answer_id: int
     item_id: int
-    worker: str | None
+    voter: Voter
     said: Said
     counted: bool
 
@@ -25,11 +27,11 @@ class VoteRow:
 # Answers of trusted workers that are truth were never votes. A late vote on a settled item has the item's reason, too.
 _IS_VOTE = "(counted OR verdict -> 'reason' ->> 'code' NOT IN ('audit', 'settled-by-trusted'))"
 _VOTES_OF_WORKER = f"""
-    SELECT answer_id, item_id, worker, label, value, counted FROM answer
+    SELECT answer_id, item_id, worker, tier, label, value, counted FROM answer
     WHERE job_id = $1 AND worker = $2 AND {_IS_VOTE} AND answer_id > $3 AND ($4::boolean IS NULL OR withheld = $4)
     ORDER BY answer_id LIMIT $5"""
 _VOTES_ON_ITEMS = f"""
-    SELECT answer_id, item_id, worker, label, value, counted FROM answer
+    SELECT answer_id, item_id, worker, tier, label, value, counted FROM answer
     WHERE job_id = $1 AND item_id = ANY ($2::bigint[]) AND NOT withheld AND {_IS_VOTE} ORDER BY answer_id"""
 _WITHHOLD = "UPDATE answer SET withheld = $3 WHERE job_id = $1 AND answer_id = ANY ($2::bigint[])"
 _SAVE_COUNTED = """
@@ -61,5 +63,5 @@ async def save_counted(connection: AsyncConnection, job_id: UUID, counted: Mappi
 
 
 def _vote_row(row: Record) -> VoteRow:
-    number, item, worker, label, value, counted = row
-    return VoteRow(number, item, worker, label if value is None else value, counted)
+    number, item, worker, tier, label, value, counted = row
+    return VoteRow(number, item, voter_of(worker, tier), label if value is None else value, counted)

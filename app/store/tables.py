@@ -168,6 +168,7 @@ assignment = Table(
     Column("leased_at", DateTime(timezone=True), nullable=False),
     Column("expires_at", DateTime(timezone=True), nullable=False),
     Column("why", JSONB, nullable=False),
+    Column("tier", Text),  # that the request for work came with
     Column("audit_id", BigInteger),  # the audit that the answer belongs to; null: a vote
     # One row per item and worker: an assignment that expired is renewed in the same row.
     UniqueConstraint("job_id", "item_id", "worker"),
@@ -187,6 +188,7 @@ answer = Table(
     Column("item_id", BigInteger, nullable=False),
     Column("worker", Text),
     Column("assignment_id", BigInteger),
+    Column("tier", Text),  # with which the answer came; null: that of its worker
     Column("label", BigInteger, nullable=False),
     Column("value", Double),  # where answers are numbers; their label is 0
     Column("cost", Numeric, nullable=False),

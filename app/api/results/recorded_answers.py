@@ -103,6 +103,7 @@ async def list_answers(
                 item=one.item,
                 worker=one.worker,
                 **{"label": None} | {policy.answer.field: policy.answer.content(one.said, policy.labels)},
+                **({"tier": one.tier} if policy.worker_model.tier_names else {}),
                 counts=one.counts,
                 answered_at=one.answered_at,
             )
@@ -126,13 +127,15 @@ async def _stream(answers: AnswerSet) -> Stream:
 async def _written(
     policy: JobPolicy, first: Sequence[AnswerRecord], others: AsyncIterator[Sequence[AnswerRecord]]
 ) -> AsyncIterator[bytes]:
-    yield _lines([("item", "worker", policy.answer.field, "counts", "answered_at")]) + _lines(_rows(policy, first))
+    tier = ["tier"] if policy.worker_model.tier_names else []
+    header = ["item", "worker", policy.answer.field, "counts", "answered_at", *tier]
+    yield _lines([header]) + _lines(_rows(policy, first))
     async for page in others:
         yield _lines(_rows(policy, page))
 
 
 def _rows(policy: JobPolicy, page: Sequence[AnswerRecord]) -> list[tuple[str, ...]]:
-    kind, labels = policy.answer, policy.labels
+    kind, labels, has_tiers = policy.answer, policy.labels, bool(policy.worker_model.tier_names)
     return [
         (
             one.item,
@@ -140,6 +143,7 @@ def _rows(policy: JobPolicy, page: Sequence[AnswerRecord]) -> list[tuple[str, ..
             kind.text(kind.content(one.said, labels)),
             "true" if one.counts else "false",
             one.answered_at.isoformat(),
+            *([one.tier or ""] if has_tiers else []),
         )
         for one in page
     ]

@@ -40,6 +40,10 @@ class RecordedAnswerOut(BaseModel):
     label: SaidLabel
     labels: SaidLabels = None
     value: SaidValue = None
+    tier: Annotated[
+        str | None,
+        Field(description="Where the worker model is `tiers`: the tier that came with the answer; null: its worker's"),
+    ] = None
     counts: Annotated[
         bool,
         Field(

@@ -123,13 +123,19 @@ async def next_assignments(
     that chooses (`ucb`, `pair`) picks among all registered workers who hold fewer than `max_assignments_per_worker`;
     other jobs (`pull`) give items to an unnamed worker. If there are no assignments, `status` says what to do: `wait`
     for `retry_after` seconds, or `stop`; `reason` says why.
+
+    With `tier`, in a job with the worker model `tiers`, you say what is known of a worker who may have no name. The
+    assignment keeps it, and its answer is weighed by it.
     """
     asked = body or NextIn()
     if asked.worker is not None and asked.workers is not None:
         wrong = FieldError("#/workers", "Must not be there beside `worker`")
         raise InvalidInput("The request names one worker and several. Send `worker` or `workers`.", errors=(wrong,))
+    if asked.tier is not None and asked.workers is not None:
+        wrong = FieldError("#/tier", "Must not be there beside `workers`")
+        raise InvalidInput("A tier is that of one worker. Send `worker`, or no name.", errors=(wrong,))
     workers = None if asked.workers is None else tuple(dict.fromkeys(asked.workers))
-    found = await services.batcher.ask(job_id, WorkRequest(asked.worker, asked.count, workers))
+    found = await services.batcher.ask(job_id, WorkRequest(asked.worker, asked.count, workers, tier=asked.tier))
     response = NextOut(
         status=found.status,
         reason=ReasonOut(code=found.reason.code, message=found.reason.message),
@@ -155,6 +161,7 @@ async def send_answers(services: ServicesOf, job_id: JobId, body: OneOrManyAnswe
 
     The response has the verdict about the item. A response with status 200 is committed. If you send the same answer
     again, you get the same verdict and it costs nothing; another label for the same item by the same worker is refused.
+    So is another `tier`. Without a name an answer needs its assignment, which tells it from the answers of others.
     With `{"answers": [...]}` each answer gets its own result or error, in order. A late answer is accepted while the
     item is open and the budget covers it.
     """
@@ -266,7 +273,7 @@ def _record_out(held: HeldAssignment) -> AssignmentRecordOut:
 
 def _submitted(answer: AnswerIn, pointer: str) -> SubmittedAnswer:
     said = answer.label, answer.labels, answer.value
-    return SubmittedAnswer(*said, answer.assignment, answer.item, answer.worker, pointer)
+    return SubmittedAnswer(*said, answer.assignment, answer.item, answer.worker, answer.tier, pointer)
 
 
 def _answer_out(outcome: RecordedAnswer) -> AnswerOut:

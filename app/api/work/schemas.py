@@ -17,7 +17,7 @@ from app.api.http.common_schemas import (
 )
 from app.api.http.pagination import NextCursor
 from app.domain.assignment import AssignmentState
-from app.policy.core.text import Key
+from app.policy.core.text import Key, Label
 
 MOST_ASSIGNMENTS = 100
 MOST_AVAILABLE = 200
@@ -40,6 +40,13 @@ class NextIn(RequestBody):
     workers: Annotated[
         Annotated[list[Key], FirstErrorOnly()] | None,
         Field(min_length=1, max_length=MOST_AVAILABLE, description="The workers who are available; the job chooses"),
+    ] = None
+    tier: Annotated[
+        Label | None,
+        Field(
+            description="The tier of the worker who asks, with or without a name, in a job with the worker model "
+            "`tiers`; null: the tier with which the worker is registered, or the first"
+        ),
     ] = None
     count: Annotated[
         int, Field(ge=1, le=MOST_ASSIGNMENTS, description="How many live assignments the worker wants to hold")
@@ -108,6 +115,13 @@ class AnswerIn(RequestBody):
     assignment: Annotated[str | None, Field(max_length=64, description="The assignment's id, from `next`")] = None
     item: Annotated[Key | None, Field(description="Without an assignment: the item's key")] = None
     worker: Annotated[Key | None, Field(description="Without an assignment: who answers")] = None
+    tier: Annotated[
+        Label | None,
+        Field(
+            description="The tier by which this answer is weighed, in a job with the worker model `tiers`; null: that "
+            "of the request for work, of the worker, or the first"
+        ),
+    ] = None
     label: Annotated[
         str | None,
         Field(max_length=200, description="One of the job's labels, where answers are `choice` or `ordinal`"),

@@ -1,7 +1,7 @@
 """The interface of every worker model: what an answer says about its item, and about its worker."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, ClassVar
 
@@ -93,6 +93,15 @@ class WorkerModel(Policy, ABC):
     def stated_skill(self, accuracy: float, weight: float, classes: int) -> Array | None:  # noqa: ARG002  see below
         """The skill of a worker of known accuracy, worth `weight` checked answers; None: the model keeps none."""
         return None
+
+    @property
+    def tier_names(self) -> Sequence[str]:
+        """The tiers of workers that the model knows, if any; the first is that of a new worker."""
+        return ()
+
+    def skill_of(self, tier: str) -> Array:
+        """The skill of a worker of this tier, shape (parameters,)."""
+        raise KeyError(tier)
 
     def score(self, skill: Array, agreed: Mask) -> Array:  # noqa: ARG002  most models learn at the answer
         """The skill once an item is finished: worker i answered it, and agreed[i] with its final label.

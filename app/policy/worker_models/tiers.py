@@ -1,5 +1,6 @@
 """Workers in tiers of known quality, whose votes gain or lose weight the longer an item stays open."""
 
+from collections.abc import Sequence
 from typing import Annotated, ClassVar, Literal
 
 import numpy as np
@@ -52,8 +53,11 @@ class Tiers(DirichletShares):
         Field(min_length=1, max_length=100, description="Tiers by name; a worker without a tier belongs to the first"),
     ] = {"average": Tier(), "good": Tier(growth=1.1), "bad": Tier(growth=0.9)}  # noqa: RUF012  pydantic copies it
 
+    @property
+    def tier_names(self) -> Sequence[str]:
+        return list(self.tiers)
+
     def skill_of(self, tier: str) -> Array:
-        """The skill of a worker of this tier, shape (2,)."""
         return np.array([self.tiers[tier].initial, self.tiers[tier].growth])
 
     def newcomer(self, classes: int) -> Array:  # noqa: ARG002  the same for all classes

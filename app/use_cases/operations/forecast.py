@@ -50,7 +50,7 @@ from app.use_cases.operations.operation_lifecycle import (
 )
 from app.use_cases.operations.worker_process import WorkerProcess
 from app.use_cases.work.judging import ItemFacts, context_of
-from app.use_cases.workers.skills import credited_rows, skill_rows
+from app.use_cases.workers.skills import credited_rows, skill_rows, with_tiers
 
 FORECAST = "forecast"
 _READ, _SAMPLED = 0.1, 0.6  # the progress when the sample of items is read, and when possible truths are sampled
@@ -196,7 +196,7 @@ async def _read(connection: AsyncConnection, job_id: UUID) -> JobSample | None:
     chosen = np.sort(drawn[:size]).tolist()
     kept = set(chosen)
     rows, votes = [row_of[item] for item in chosen], [vote for vote in votes if vote.item_id in kept]
-    names = sorted({vote.worker for vote in votes if vote.worker is not None})
+    names = sorted({vote.voter for vote in votes if isinstance(vote.voter, str)})
     workers = await load_workers(connection, job_id, names)
     return JobSample(
         engine=job.engine,
@@ -230,7 +230,7 @@ def _first_seen(items: Sequence[int], votes: Sequence[CountedVote]) -> IntArray:
     """Count, for each item in order, its workers who answered no earlier item; each unnamed worker is new."""
     who: dict[int, list[str | None]] = {item: [] for item in items}
     for vote in votes:
-        who[vote.item_id].append(vote.worker)
+        who[vote.item_id].append(vote.voter if isinstance(vote.voter, str) else None)
     seen: set[str] = set()
     counts = []
     for item in items:
@@ -244,10 +244,12 @@ def _snapshot(
     job: Job, rows: Sequence[ItemRow], votes: Sequence[CountedVote], workers: Sequence[tuple[str, Worker]]
 ) -> JobSnapshot:
     labels = [row.decision.label for row in rows]
-    unnamed = sum(vote.worker is None for vote in votes)
+    alone = [vote.voter for vote in votes if not isinstance(vote.voter, str)]
+    unnamed = len(alone)
     stated = stated_rows([(worker.stated_accuracy, worker.stated_weight) for _, worker in workers])
     carried = [worker.carried for _, worker in workers]
-    prior = credited_rows(job.engine, carried, stated, len(workers) + unnamed)
+    tiers = {len(workers) + row: voter.tier for row, voter in enumerate(alone) if voter is not None}
+    prior = with_tiers(job.engine, credited_rows(job.engine, carried, stated, len(workers) + unnamed), tiers)
     return JobSnapshot(
         answers=_ballots(job, rows, votes, [name for name, _ in workers], unnamed),
         state=_state(rows),
@@ -271,7 +273,7 @@ def _ballots(
     unnamed_workers = iter(range(len(names), len(names) + unnamed))
     return Ballots.of(
         [item_of[vote.item_id] for vote in votes],
-        [next(unnamed_workers) if vote.worker is None else worker_of[vote.worker] for vote in votes],
+        [worker_of[vote.voter] if isinstance(vote.voter, str) else next(unnamed_workers) for vote in votes],
         [int(vote.said) for vote in votes],
         items=len(rows),
         workers=len(names) + unnamed,

@@ -13,7 +13,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.domain.item import ItemRow
 from app.domain.job import Job
-from app.domain.worker import UNKNOWN_WORKER, Worker
+from app.domain.worker import UNKNOWN_WORKER, Voter, Worker
 from app.policy.core.belief import Array, ItemContext, Mask
 from app.policy.engine import Engine
 from app.policy.worker_models.inference.answer_replay import replayed
@@ -26,7 +26,7 @@ from app.use_cases.clock import Clock
 from app.use_cases.job_locks import JobLocks
 from app.use_cases.work.judging import ItemFacts, context_of, with_state
 from app.use_cases.work.rejudging import rejudge_rows
-from app.use_cases.workers.skills import skill_rows
+from app.use_cases.workers.skills import skill_rows, tier_skills
 
 _PAGE = 1000  # votes, each on another item: a few tenths of a second under the job's lock
 
@@ -123,8 +123,7 @@ async def rebuild_items(connection: AsyncConnection, job: Job, item_ids: Sequenc
     """
     rows = await item_rows_of(connection, job.job_id, item_ids)
     votes = await votes_on_items(connection, job.job_id, item_ids)
-    names = {vote.worker for vote in votes if vote.worker is not None}
-    workers = await load_workers(connection, job.job_id, names)
+    workers = await load_workers(connection, job.job_id, {one.voter for one in votes if isinstance(one.voter, str)})
     rebuilt = await asyncio.to_thread(_rebuild, job.engine, rows, votes, workers)
     await save_counted(connection, job.job_id, rebuilt.counted)
     return await rejudge_rows(connection, job, rows, rebuilt.rows, reopens=True, now=now)
@@ -141,20 +140,22 @@ class _RebuiltItems:
 def _rebuild(
     engine: Engine, rows: Sequence[ItemRow], votes: Sequence[VoteRow], workers: Mapping[str, Worker]
 ) -> _RebuiltItems:
-    names = [None, *workers, *({vote.worker for vote in votes} - workers.keys() - {None})]
-    worker_of = {name: number for number, name in enumerate(names)}
+    known: dict[Voter, Sequence[float] | Array | None] = dict(tier_skills(engine))
+    known |= {name: worker.skill for name, worker in workers.items()}
+    voters = [None, *known, *({vote.voter for vote in votes} - known.keys() - {None})]
+    worker_of = {voter: number for number, voter in enumerate(voters)}
     item_of = {row.item_id: number for number, row in enumerate(rows)}
-    skill = skill_rows(engine, [workers.get(name or "", UNKNOWN_WORKER).skill for name in names], len(names))
+    skill = skill_rows(engine, [known.get(voter) for voter in voters], len(voters))
     ballots = engine.policy.ballots(
         [item_of[vote.item_id] for vote in votes],
-        [worker_of[vote.worker] for vote in votes],
+        [worker_of[vote.voter] for vote in votes],
         [vote.said for vote in votes],
         items=len(rows),
-        workers=len(names),
+        workers=len(voters),
     )
     state = replayed(engine.model, ballots, context_of(engine, [ItemFacts.of(row) for row in rows]), skill)
     counts = _whose_votes_count(engine, skill)
-    counted = {vote.answer_id: bool(counts[worker_of[vote.worker]]) for vote in votes}
+    counted = {vote.answer_id: bool(counts[worker_of[vote.voter]]) for vote in votes}
     return _RebuiltItems(
         rows=with_state(rows, state),
         counted={vote.answer_id: counted[vote.answer_id] for vote in votes if counted[vote.answer_id] != vote.counted},

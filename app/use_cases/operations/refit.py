@@ -21,6 +21,7 @@ from app.domain.answer import CountedVote
 from app.domain.item import ItemRow
 from app.domain.job import Job
 from app.domain.operation import Operation
+from app.domain.worker import Voter
 from app.policy.core.belief import Array
 from app.policy.quality.calibration import WITH_GOLD
 from app.policy.quality.fitting import Fit, FittedCrowd, fit
@@ -45,7 +46,7 @@ from app.use_cases.operations.worker_process import WorkerProcess
 from app.use_cases.work.batching import refit_is_due
 from app.use_cases.work.judging import with_state
 from app.use_cases.work.rejudging import DecisionChange, changes_of, rejudge_priors, write_changes
-from app.use_cases.workers.skills import accuracies, credited_rows, skill_rows, stated_skill
+from app.use_cases.workers.skills import accuracies, credited_rows, skill_rows, stated_skill, tier_skills, with_tiers
 
 REFIT = "refit"
 _PAGE = 400  # items per transaction: other writers of the job wait for a few hundredths of a second
@@ -122,7 +123,8 @@ async def refit_job(
 def _fit_history(history: History) -> tuple[Fit, dict[str, LowInformation]]:
     """Fit all answers, and find the low-information workers by that fit."""
     job, ballots = history.job, ballots_of(history)
-    prior = credited_rows(job.engine, history.carried, history.stated, ballots.workers)
+    credited = credited_rows(job.engine, history.carried, history.stated, ballots.workers)
+    prior = with_tiers(job.engine, credited, history.votes.tiers)
     stated: Array = np.full((ballots.workers, 2), np.nan)
     stated[: len(history.stated)] = history.stated
     crowd = FittedCrowd(skill_rows(job.engine, history.skills, ballots.workers, prior), prior, stated)
@@ -261,13 +263,14 @@ async def _changes(
     rows = [row for row in found if not (row.prior_answered and draft.has_prior(row.item_id))]
     item_ids = [row.item_id for row in rows]
     since = await votes_on_items_since(connection, job.job_id, item_ids, draft.until)
-    workers = await load_workers(connection, job.job_id, {vote.worker for vote in since if vote.worker is not None})
-    skills = {name: np.array(worker.skill) for name, worker in workers.items() if worker.skill is not None}
+    workers = await load_workers(connection, job.job_id, {vote.voter for vote in since if isinstance(vote.voter, str)})
+    skills = tier_skills(job.engine)
+    skills |= {name: np.array(worker.skill) for name, worker in workers.items() if worker.skill is not None}
     return await asyncio.to_thread(_judged, job, draft, rows, since, skills)
 
 
 def _judged(
-    job: Job, draft: RefitDraft, rows: Sequence[ItemRow], since: Sequence[CountedVote], skills: Mapping[str, Array]
+    job: Job, draft: RefitDraft, rows: Sequence[ItemRow], since: Sequence[CountedVote], skills: Mapping[Voter, Array]
 ) -> list[DecisionChange]:
     refitted = with_state(rows, draft.with_votes([row.item_id for row in rows], since, skills))
     schedule = job.policy.refit

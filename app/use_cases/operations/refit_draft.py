@@ -8,10 +8,12 @@ import numpy as np
 from app.domain.answer import CountedVote
 from app.domain.job import Job
 from app.domain.prior_source import PriorSource
+from app.domain.worker import Voter
 from app.policy.core.belief import Array, IntArray, ItemContext, Mask, State
 from app.policy.quality.fitting import Fit
 from app.policy.worker_models.inference.answer_replay import replayed
 from app.store.job_history import History, ballots_of, opinions_of
+from app.use_cases.workers.skills import tier_skills
 
 
 def context_of_history(history: History) -> ItemContext:
@@ -42,6 +44,7 @@ class RefitDraft:
         copying = [] if refitted.copying_probability is None else refitted.copying_probability.tolist()
         self.copying_probability = {name: one for name, one in zip(names, copying, strict=False) if not np.isnan(one)}
         self.newcomer = self.engine.newcomer()
+        self._tiers = tier_skills(self.engine)
 
     def has_prior(self, item_id: int) -> bool:
         """Whether the item's prior counted in the fit."""
@@ -80,23 +83,27 @@ class RefitDraft:
         """Learn answers that arrived since the fit, with the same result as one by one; newer items are left out."""
         for batch in _independent_batches([vote for vote in votes if vote.item_id <= len(self.votes)]):
             rows = np.array([vote.item_id - 1 for vote in batch])
-            skill = np.array([self.skills.get(vote.worker or "", self.newcomer) for vote in batch])
+            skill = np.array([self._skill_of(vote.voter) for vote in batch])
             label = np.array([vote.said for vote in batch])
             state, learned = self.engine.learn(self._state(rows), self.context.rows(rows), skill, label)
             self._put(rows, state)
             self.skills |= {
-                vote.worker: row for vote, row in zip(batch, learned, strict=True) if vote.worker is not None
+                vote.voter: row for vote, row in zip(batch, learned, strict=True) if isinstance(vote.voter, str)
             }
 
-    def with_votes(self, item_ids: Sequence[int], votes: Sequence[CountedVote], skills: Mapping[str, Array]) -> State:
+    def _skill_of(self, voter: Voter) -> Array:
+        known = self.skills.get(voter) if isinstance(voter, str) else self._tiers.get(voter)
+        return self.newcomer if known is None else known
+
+    def with_votes(self, item_ids: Sequence[int], votes: Sequence[CountedVote], skills: Mapping[Voter, Array]) -> State:
         """Return these items' state after further votes by workers with these skills; the draft stays the same."""
         rows = np.array(item_ids) - 1
         if not votes:
             return self._state(rows)
-        names: list[str | None] = [None, *skills]
+        names: list[Voter] = [None, *skills]
         ballots = self.history.job.policy.ballots(
             np.searchsorted(rows, [vote.item_id - 1 for vote in votes]),
-            [names.index(vote.worker) if vote.worker in skills else 0 for vote in votes],
+            [names.index(vote.voter) if vote.voter in skills else 0 for vote in votes],
             [vote.said for vote in votes],
             items=len(rows),
             workers=len(names),
@@ -119,7 +126,7 @@ def _independent_batches(votes: Sequence[CountedVote]) -> Iterator[list[CountedV
     batch: list[CountedVote] = []
     seen: set[object] = set()
     for vote in votes:
-        touched = {vote.item_id, vote.worker} - {None}
+        touched = {vote.item_id, vote.voter if isinstance(vote.voter, str) else None} - {None}
         if touched & seen:
             yield batch
             batch, seen = [], set()

@@ -16,6 +16,7 @@ from app.domain.item import CROWD_CANNOT_REACH, Item
 from app.domain.job import Job
 from app.domain.work import NextWork, WorkRequest
 from app.domain.worker import UNKNOWN_WORKER, Worker
+from app.errors import InvalidInput
 from app.policy.core.decision import Reason
 from app.policy.core.randomness import number_of
 from app.policy.worker_choice.base import CandidateWorkers
@@ -26,6 +27,7 @@ from app.store.workers import load_workers, most_promising
 from app.use_cases.work.judging import ItemFacts, context_of
 from app.use_cases.work.no_work import NoWork, while_paused
 from app.use_cases.work.queue_window import AskingWorker, Candidate, QueueWindow, skills_for
+from app.use_cases.workers.skills import wrong_tier
 
 _TEAM = 64  # candidates from whom a worker is chosen if a request names none
 _MOST_CONSIDERED = 64 * _TEAM  # workers; if none of them finds work, nobody is expected to
@@ -33,10 +35,19 @@ _MOST_CONSIDERED = 64 * _TEAM  # workers; if none of them finds work, nobody is 
 
 async def assign_next(
     connection: AsyncConnection, job: Job, requests: Sequence[WorkRequest], now: datetime
-) -> tuple[Job, list[NextWork]]:
-    """For each request in turn: assignments that the worker holds come first, then new ones up to `count`."""
+) -> tuple[Job, list[NextWork | InvalidInput]]:
+    """For each request in turn: assignments that the worker holds come first, then new ones up to `count`.
+
+    A request with a tier that the job does not know gets the error.
+    """
+    refused = {place: wrong for place, one in enumerate(requests) if (wrong := wrong_tier(job, one.tier, "#"))}
+    if refused:
+        served = [one for place, one in enumerate(requests) if place not in refused]
+        job, answered = await assign_next(connection, job, served, now) if served else (job, [])
+        work = iter(answered)
+        return job, [InvalidInput.of([refused[n]]) if n in refused else next(work) for n in range(len(requests))]
     if job.paused:
-        return job, await while_paused(connection, job, requests)
+        return job, [*await while_paused(connection, job, requests)]
     batch, requests = await _open_batch(connection, job, requests, now)
     given = [await batch.serve(request) for request in requests]
     fresh = await batch.write_back()
@@ -89,7 +100,7 @@ class AssignmentBatch:
     async def serve(self, request: WorkRequest) -> list[HeldAssignment]:
         """Assign items for a request; returns all assignments that its workers hold now, or none."""
         if request.workers is None:
-            return await self._serve_worker(request.worker, request.count)
+            return await self._serve_worker(request.worker, request.count, request.tier)
         team: Sequence[str] = request.workers
         given = await self._serve_team(team, request)
         considered = list(team)
@@ -117,7 +128,7 @@ class AssignmentBatch:
         job = self.job
         return replace(job, reserved=job.reserved + self.reserved, assignments=job.assignments + len(self.fresh))
 
-    async def _serve_worker(self, worker: str | None, count: int) -> list[HeldAssignment]:
+    async def _serve_worker(self, worker: str | None, count: int, tier: str | None) -> list[HeldAssignment]:
         """Return the worker's assignments, oldest first, with new ones up to `count`."""
         if self.known(worker).block is not None:
             return []
@@ -125,7 +136,7 @@ class AssignmentBatch:
         while worker is not None and len(mine) < count and await self._assign_for_truth(worker) is not None:
             mine = self.held[worker]
         while len(mine) < count and self.known(worker).low_information is None:
-            asking = self._asking(worker, mine)
+            asking = replace(self._asking(worker, mine), tier=tier)
             candidate = await self._candidate(asking)
             if candidate is None:
                 break
@@ -285,6 +296,7 @@ class AssignmentBatch:
             leased_at=self.now,
             expires_at=self.now + self.job.lease_duration,
             why=why,
+            tier=asking.tier,
             audit_id=audit_id,
         )
         held = HeldAssignment(assignment=assignment, key=item.key, payload=item.payload)
@@ -322,12 +334,13 @@ async def _open_batch(
     """Load the data for these requests; requests that leave the choice to the job are returned with a team."""
     requests, workers = await _with_teams(connection, job, requests)
     chosen = {name for request in requests if request.workers is not None for name in request.workers}
+    tiers = {request.tier for request in requests if request.tier is not None}
     is_any_trusted = any(worker.trusted for worker in workers.values())
     batch = AssignmentBatch(
         connection=connection,
         job=job,
         now=now,
-        queue=QueueWindow(connection, job, skills_for(job, workers, chosen)),
+        queue=QueueWindow(connection, job, skills_for(job, workers, chosen, tiers)),
         held=await live_assignments_of(connection, job.job_id, _named(requests)),
         workers=workers,
         audit=await running_audit(connection, job.job_id) if is_any_trusted else None,
@@ -340,7 +353,8 @@ async def _with_teams(
     connection: AsyncConnection, job: Job, requests: Sequence[WorkRequest]
 ) -> tuple[list[WorkRequest], Mapping[str, Worker]]:
     workers = await load_workers(connection, job.job_id, _named(requests))
-    unnamed = [request.worker is None and request.workers is None for request in requests]
+    # A tier says who came: then there is nobody to choose.
+    unnamed = [request.worker is None and request.workers is None and request.tier is None for request in requests]
     if not job.policy.worker_choice.chooses or not any(unnamed):
         return list(requests), workers
     promising = await most_promising(connection, job.job_id, besides=(), most=_TEAM)

@@ -8,11 +8,11 @@ from decimal import Decimal
 import numpy as np
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.domain.answer import Answer
+from app.domain.answer import Answer, voter_of
 from app.domain.assignment import Assignment, AssignmentState
 from app.domain.item import Item, ItemState, LabelCounts
 from app.domain.job import Job
-from app.domain.worker import UNKNOWN_WORKER, Worker
+from app.domain.worker import UNKNOWN_WORKER, OfTier, Voter, Worker
 from app.errors import AssignmentUnknown, FieldError, InvalidInput, ItemUnknown
 from app.policy.answers import Said
 from app.policy.core.belief import Array
@@ -22,6 +22,7 @@ from app.store.items import demote_items, load_items, mark_priors_answered, prom
 from app.store.workers import Score, Tally, load_workers, save_tallies, score_votes
 from app.use_cases.audits.audit_ledger import AuditLedger, open_audits
 from app.use_cases.work.answer_content import said_in
+from app.use_cases.workers.skills import wrong_tier
 
 _MOST_DIGITS = 18  # that fit into a bigint
 
@@ -38,6 +39,7 @@ class SubmittedAnswer:
     assignment: str | None = None
     item: str | None = None
     worker: str | None = None
+    tier: str | None = None
     pointer: str = "#"
 
     @property
@@ -59,6 +61,11 @@ class Vote:
     assignment: Assignment | None
     said: Said
     price: Decimal
+    tier: str | None = None  # with which the answer came, or was asked for
+
+    @property
+    def voter(self) -> Voter:
+        return voter_of(self.worker, self.tier)
 
     @property
     def key(self) -> VoteKey:
@@ -154,7 +161,10 @@ class Ledger:
         item, worker, assignment = self._find_rows(submission)
         sent = {name: getattr(submission, name) for name in ("label", "labels", "value")}
         said = said_in(self.job, sent, submission.pointer)
-        return Vote(item, worker, assignment, said, self.known(worker).price)
+        if wrong := wrong_tier(self.job, submission.tier, submission.pointer):
+            raise InvalidInput.of([wrong])
+        tier = submission.tier or (assignment.tier if assignment is not None else None)
+        return Vote(item, worker, assignment, said, self.known(worker).price, tier)
 
     def _find_rows(self, submission: SubmittedAnswer) -> tuple[Item, str | None, Assignment | None]:
         if submission.assignment is not None:
@@ -179,16 +189,18 @@ class Ledger:
     def known(self, worker: str | None) -> Worker:
         return self.workers.get(worker or "", UNKNOWN_WORKER)
 
-    def skill_of(self, worker: str | None) -> Array:
-        """Return the skill of a worker, shape (parameters,)."""
-        if worker in self.skills:
-            return self.skills[worker]
-        skill = self.known(worker).skill
+    def skill_of(self, voter: Voter) -> Array:
+        """Return the skill of a worker, or of an answer with a tier, shape (parameters,)."""
+        if isinstance(voter, OfTier):
+            return self.job.policy.worker_model.skill_of(voter.tier)
+        if voter in self.skills:
+            return self.skills[voter]
+        skill = self.known(voter).skill
         return self.newcomer if skill is None else np.array(skill)
 
-    def learn_skill(self, worker: str | None, skill: Array) -> None:
-        if worker is not None and skill.size:
-            self.skills[worker] = skill
+    def learn_skill(self, voter: Voter, skill: Array) -> None:
+        if isinstance(voter, str) and skill.size:
+            self.skills[voter] = skill
 
     def tally_of(self, worker: str) -> Tally:
         return self.tallies.setdefault(worker, Tally(worker))
@@ -204,7 +216,10 @@ class Ledger:
 
 def _refuse_other_names(submission: SubmittedAnswer, item: Item, assignment: Assignment) -> None:
     """Refuse an item or a worker that does not belong to the submitted assignment."""
-    for name, sent, actual in (("item", submission.item, item.key), ("worker", submission.worker, assignment.worker)):
+    names = [("item", submission.item, item.key), ("worker", submission.worker, assignment.worker)]
+    if assignment.tier is not None:
+        names.append(("tier", submission.tier, assignment.tier))
+    for name, sent, actual in names:
         if sent is not None and sent != actual:
             raise InvalidInput(
                 f"Assignment {submission.assignment!r} does not belong to {name} {sent!r}.",

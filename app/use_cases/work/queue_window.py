@@ -11,9 +11,10 @@ from itertools import islice
 import numpy as np
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from app.domain.answer import voter_of
 from app.domain.item import Item
 from app.domain.job import Job
-from app.domain.worker import Worker
+from app.domain.worker import OfTier, Voter, Worker
 from app.policy.core.belief import Array
 from app.policy.core.policy import Uses
 from app.policy.worker_choice.base import SHORTLIST
@@ -35,6 +36,12 @@ class AskingWorker:
     price: Decimal
     affordable: Decimal | None
     has: Collection[int] = ()  # items assigned in this batch, which the queue does not know yet
+    tier: str | None = None  # that the request came with
+
+    @property
+    def voter(self) -> Voter:
+        """By whom the answer will be learned."""
+        return voter_of(self.worker, self.tier)
 
     def cost_of(self, item: Item) -> Decimal:
         return item.cost * self.price
@@ -64,7 +71,7 @@ class QueueWindow:
     are valued with the worker's skill, and the best of them is the candidate.
     """
 
-    def __init__(self, connection: AsyncConnection, job: Job, skills: Mapping[str, Array]) -> None:
+    def __init__(self, connection: AsyncConnection, job: Job, skills: Mapping[Voter, Array]) -> None:
         self._connection, self._job = connection, job
         self._skills = skills if job.engine.tells_workers_apart else {}
         self._queue: list[QueuedItem] = []  # items that may get one more assignment, best first
@@ -73,8 +80,9 @@ class QueueWindow:
         self._horizon: Rank = (0, 0.0, 0)  # after this rank there may be items that were not read
         self._assigned: Counter[int] = Counter()
         self._changed: dict[int, Item] = {}
-        self._valued: set[str] = set()  # workers for whom all items read ahead are valued
-        self._values: dict[int, dict[str, tuple[int, float]]] = defaultdict(dict)  # tier and value, by item and worker
+        self._valued: set[Voter] = set()  # workers for whom all items read ahead are valued
+        # Tier and value, by item and worker.
+        self._values: dict[int, dict[Voter, tuple[int, float]]] = defaultdict(dict)
 
     async def read_ahead(self, assignments: int) -> None:
         """Read the head of the queue, enough for this many assignments."""
@@ -87,12 +95,12 @@ class QueueWindow:
             self._horizon = _rank(self._queue[-1])
         await self.value_for(list(self._skills))
 
-    def add_workers(self, skills: Mapping[str, Array]) -> None:
+    def add_workers(self, skills: Mapping[Voter, Array]) -> None:
         """Add workers who may ask."""
         if self._job.engine.tells_workers_apart:
             self._skills = {**self._skills, **skills}
 
-    async def value_for(self, workers: Sequence[str]) -> None:
+    async def value_for(self, workers: Sequence[Voter]) -> None:
         """Value the items that were read for several workers at once, off the event loop."""
         items = [queued.item for queued in self._queue]
         new = [name for name in workers if name in self._skills and name not in self._valued]
@@ -109,12 +117,12 @@ class QueueWindow:
 
     async def best_for(self, asking: AskingWorker) -> Candidate | None:
         """Return the best item for this worker; None if there is none."""
-        most = SHORTLIST if asking.worker in self._skills else 1
+        most = SHORTLIST if asking.voter in self._skills else 1
         found = self._first(asking, most)
         if not self._complete and (len(found) < most or _rank(found[-1]) > self._horizon):
             await self._read_for(asking, most)
             found = self._first(asking, most)
-        return self._best_of(found, asking.worker) if found else None
+        return self._best_of(found, asking.voter) if found else None
 
     def take(self, candidate: Candidate, worker: str | None) -> None:
         """Count one more open assignment of the candidate's item, and put the item back if it may get another."""
@@ -156,7 +164,7 @@ class QueueWindow:
             self._known.add(found.item.item_id)
             insort(self._queue, found, key=_rank)
 
-    def _best_of(self, found: list[QueuedItem], worker: str | None) -> Candidate:
+    def _best_of(self, found: list[QueuedItem], worker: Voter) -> Candidate:
         if worker is None or worker not in self._skills:
             decision = found[0].item.decision
             return Candidate(found[0], decision.tier, decision.priority)
@@ -167,23 +175,27 @@ class QueueWindow:
         # Of equal candidates, the first in the order of the queue.
         return min(candidates, key=lambda candidate: (candidate.tier, -candidate.value_per_cost))
 
-    def _value(self, items: Sequence[Item], workers: Sequence[str]) -> None:
+    def _value(self, items: Sequence[Item], workers: Sequence[Voter]) -> None:
         skills = np.array([self._skills[worker] for worker in workers])
         values, tiers = values_for(self._job.engine, items, skills)
         for item, tier, value in zip(items, tiers.tolist(), values.tolist(), strict=True):
             self._values[item.item_id] |= zip(workers, zip(tier, value, strict=True), strict=True)
 
 
-def skills_for(job: Job, workers: Mapping[str, Worker], chosen: Collection[str]) -> dict[str, Array]:
+def skills_for(
+    job: Job, workers: Mapping[str, Worker], chosen: Collection[str], tiers: Collection[str] = ()
+) -> dict[Voter, Array]:
     """Return the skills for valuing items, for workers about whom more is known than about a new worker.
 
-    For `chosen`, the candidates of a choice, it is the skill that the worker choice assumes, also for new workers.
+    `tiers` are those that requests come with. For `chosen`, the candidates of a choice, it is the skill that the worker
+    choice assumes, also for new workers.
     """
     engine = job.engine
     if not engine.tells_workers_apart:
         return {}
     newcomer, choice = engine.newcomer(), job.policy.worker_choice
-    skills = {name: np.array(worker.skill) for name, worker in workers.items() if worker.skill is not None}
+    skills: dict[Voter, Array] = {OfTier(tier): engine.policy.worker_model.skill_of(tier) for tier in tiers}
+    skills |= {name: np.array(worker.skill) for name, worker in workers.items() if worker.skill is not None}
     known = [skills.get(name, newcomer) for name in chosen]
     if known and choice.compares_items:
         skills |= zip(chosen, choice.assumed_skill(engine.model, np.array(known)), strict=True)

@@ -176,6 +176,9 @@ def _check_audit_item(ledger: Ledger, vote: Vote) -> RecordedAnswer:
 
 def _repeat(job: Job, vote: Vote, given: Answer) -> RecordedAnswer:
     """Return the same result for the same answer; refuse a different one."""
+    if vote.tier not in (None, given.tier):
+        came = "without a tier" if given.tier is None else f"with the tier {given.tier!r}"
+        raise AnswerConflict(f"The answer on {vote.item.key!r} came {came}, not {vote.tier!r}. The first answer stays.")
     if given.said == vote.said:
         return _recorded(job, vote.item, given, duplicate=True)
     before, now = (job.policy.answer.content(said, job.policy.labels) for said in (given.said, vote.said))
@@ -232,7 +235,7 @@ def _instead_of_prior(ledger: Ledger, vote: Vote) -> Vote:
         return vote
     given = [answer for answer in ledger.votes_on(item.item_id) if answer.counted and not answer.withheld]
     given.sort(key=lambda answer: answer.answer_id)
-    skills = [ledger.skill_of(answer.worker) for answer in given]
+    skills = [ledger.skill_of(answer.voter) for answer in given]
     ledger.priors_answered.add(item.item_id)
     return replace(vote, item=without_prior(ledger.job.engine, item, [answer.said for answer in given], skills))
 
@@ -288,11 +291,11 @@ def _learn(ledger: Ledger, votes: Sequence[Vote]) -> State:
     """Return the items' state after these votes, a worker's votes one by one; learned skills go into the ledger."""
     states = []
     for some in _without_repeated_workers(votes) if ledger.newcomer.size else [votes]:
-        skills = np.array([ledger.skill_of(vote.worker) for vote in some])
+        skills = np.array([ledger.skill_of(vote.voter) for vote in some])
         state, learned = learn(ledger.job.engine, [vote.item for vote in some], skills, [vote.said for vote in some])
         for vote, skill in zip(some, learned, strict=True):
             if not _checks_gold(ledger, vote):
-                ledger.learn_skill(vote.worker, skill)
+                ledger.learn_skill(vote.voter, skill)
         states.append(state)
     if len(states) == 1:
         return states[0]
@@ -336,7 +339,7 @@ def _decided(
         if kept is with_votes:
             verdict = Verdict(DECISION_OF[before.state], before.reason, before.label)
         return replace(item, decision=kept), verdict, kept
-    seen, verdict = judge_as_first_vote(ledger.job.engine, vote.item, ledger.skill_of(vote.worker), vote.said)
+    seen, verdict = judge_as_first_vote(ledger.job.engine, vote.item, ledger.skill_of(vote.voter), vote.said)
     if _checks_gold(ledger, vote) and vote.said != item.gold:
         return replace(item, decision=judged, gold=None, promoted=False, scored=ledger.given), verdict, seen
     return replace(item, decision=kept), verdict, seen
@@ -400,6 +403,7 @@ def _answer(ledger: Ledger, vote: Vote, after: Item, number: int, verdict: Verdi
         item_id=after.item_id,
         worker=vote.worker,
         assignment_id=vote.assignment.assignment_id if vote.assignment else None,
+        tier=vote.tier,
         said=vote.said,
         cost=vote.cost,
         late=vote.late,

@@ -19,12 +19,11 @@ from app.domain.worker import (
     WorkerStatus,
 )
 from app.errors import FieldError, InvalidInput, WorkerUnknown
-from app.policy.worker_models import Tiers
 from app.store.jobs import load_job, lock_job, save_source
 from app.store.worker_pages import find_worker, page_of_workers
 from app.store.workers import load_workers, save_registrations
 from app.use_cases.work.rejudging import rejudge_all_priors
-from app.use_cases.workers.skills import Skill, accuracies, estimates, estimates_accuracy, with_statement
+from app.use_cases.workers.skills import Skill, accuracies, estimates, estimates_accuracy, with_statement, wrong_tier
 
 DEFAULT_ACCURACY_WEIGHT = 20.0  # checked answers: as much as twenty gold items would show
 
@@ -116,7 +115,7 @@ async def profile_of(connection: AsyncConnection, job: Job, worker: str) -> Prof
 
 def _profiles(job: Job, rows: Sequence[WorkerRecord]) -> list[Profile]:
     model = job.policy.worker_model
-    first = next(iter(model.tiers)) if isinstance(model, Tiers) else None  # the tier of new workers
+    first = next(iter(model.tier_names), None)  # the tier of new workers
     return [
         Profile(row, skill, None if first is None else row.tier or first)
         for row, skill in zip(rows, estimates(job, rows), strict=True)
@@ -155,7 +154,7 @@ def _wrong_accuracy(job: Job, entry: WorkerEntry) -> FieldError | None:
     model = job.policy.worker_model
     if model.stated_skill(entry.accuracy, 1.0, job.policy.classes) is not None:
         return None
-    instead = "State the worker's `tier` instead" if isinstance(model, Tiers) else "Leave `accuracy` out"
+    instead = "State the worker's `tier` instead" if model.tier_names else "Leave `accuracy` out"
     return FieldError(
         f"{entry.pointer}/accuracy",
         f"The job's worker_model is {model.kind!r}, which keeps no accuracy of workers. {instead}, or use another "
@@ -164,19 +163,12 @@ def _wrong_accuracy(job: Job, entry: WorkerEntry) -> FieldError | None:
 
 
 def _wrong_tier(job: Job, entry: WorkerEntry) -> FieldError | None:
-    model = job.policy.worker_model
-    if entry.tier is None or (isinstance(model, Tiers) and entry.tier in model.tiers):
-        return None
-    if not isinstance(model, Tiers):
-        return FieldError(
-            f"{entry.pointer}/tier", f"The job's worker_model is {model.kind!r}, which has no tiers. Leave `tier` out"
-        )
-    return FieldError(f"{entry.pointer}/tier", f"Must be one of {', '.join(map(repr, model.tiers))}")
+    return wrong_tier(job, entry.tier, entry.pointer)
 
 
 def _registration(job: Job, entry: WorkerEntry, known: Worker) -> Registration:
-    model, tier = job.policy.worker_model, entry.tier
-    skill = model.skill_of(tier) if tier is not None and isinstance(model, Tiers) else None
+    tier = entry.tier
+    skill = None if tier is None else job.policy.worker_model.skill_of(tier)
     sent = Registration(worker=entry.worker, price=entry.price, tier=tier, trusted=entry.trusted)
     if entry.accuracy is None:
         return replace(sent, skill=None if skill is None else skill.tolist())

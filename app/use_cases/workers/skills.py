@@ -1,13 +1,14 @@
 """Skills of workers: how often a worker is right, and skills as arrays for the engine."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from scipy import special
 
 from app.domain.job import Job
-from app.domain.worker import Worker, WorkerRecord
+from app.domain.worker import OfTier, Voter, Worker, WorkerRecord
+from app.errors import FieldError
 from app.policy.core.belief import Array
 from app.policy.engine import Engine
 from app.policy.worker_models.base import credit
@@ -55,7 +56,7 @@ def estimates(job: Job, rows: Sequence[WorkerRecord]) -> list[Skill | None]:
 
 
 def skill_rows(
-    engine: Engine, known: Sequence[Sequence[float] | None], workers: int, otherwise: Array | None = None
+    engine: Engine, known: Sequence[Sequence[float] | Array | None], workers: int, otherwise: Array | None = None
 ) -> Array:
     """Return the skills of all workers as rows, unnamed workers last, shape (workers, *).
 
@@ -67,6 +68,30 @@ def skill_rows(
         if skill is not None:
             rows[row] = skill if len(skill) == len(newcomer) else _converted(engine, skill)
     return rows
+
+
+def tier_skills(engine: Engine) -> dict[Voter, Array]:
+    """Return the skill of an answer that comes with a tier, for each tier of the worker model."""
+    model = engine.policy.worker_model
+    return {OfTier(tier): model.skill_of(tier) for tier in model.tier_names}
+
+
+def with_tiers(engine: Engine, rows: Array, tiers: Mapping[int, str]) -> Array:
+    """Return the skills, (workers, parameters), with those of answers that came with a tier."""
+    for row, tier in tiers.items():
+        rows[row] = engine.policy.worker_model.skill_of(tier)
+    return rows
+
+
+def wrong_tier(job: Job, tier: str | None, pointer: str) -> FieldError | None:
+    """Say why an answer, a request for work or a worker cannot have this tier; None if it can."""
+    model = job.policy.worker_model
+    if tier is None or tier in model.tier_names:
+        return None
+    if not model.tier_names:
+        message = f"The job's worker_model is {model.kind!r}, which has no tiers. Leave `tier` out"
+        return FieldError(f"{pointer}/tier", message)
+    return FieldError(f"{pointer}/tier", f"Must be one of {', '.join(map(repr, model.tier_names))}")
 
 
 def credited_rows(engine: Engine, carried: Sequence[Sequence[float] | None], stated: Array, workers: int) -> Array:
@@ -94,7 +119,7 @@ def with_statement(job: Job, worker: Worker, accuracy: float, weight: float) -> 
     return np.asarray(np.maximum(now + skill_rows(job.engine, [worker.skill], 1)[0] - before, _LEAST_EVIDENCE))
 
 
-def _converted(engine: Engine, skill: Sequence[float]) -> Array:
+def _converted(engine: Engine, skill: Sequence[float] | Array) -> Array:
     """Convert a skill that was copied from a job in another stage to the present stage."""
     classes = engine.policy.classes
     stages = engine.policy.worker_model.stages(classes)
