@@ -39,7 +39,11 @@ def create_engine(url: str, connections: int) -> AsyncEngine:
 
 async def _connect(url: str) -> asyncpg.Connection:
     connection = await asyncpg.connect(url, timeout=CONNECT_TIMEOUT)
-    await connection.execute(_SETTINGS)  # a statement, because PgBouncer refuses most settings at the start
+    try:
+        await connection.execute(_SETTINGS)  # a statement, because PgBouncer refuses most settings at the start
+    except BaseException:  # a cancelled request, too, would leave the connection open
+        connection.terminate()
+        raise
     return connection
 
 

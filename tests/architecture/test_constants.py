@@ -28,7 +28,7 @@ NOT_TUNED = {
     "number_fit": {"_CONVERGED", "_DAMPING"},
     "number_parts": {"_LARGE"},
     "relative_information": {"_NOTHING", "MIN_PRICE"},
-    "spammers": {"_NOTHING"},
+    "guess_tests": {"_NOTHING"},
     "stage_models": {"shares_held"},  # 0: free
     "true_class": {"IMPOSSIBLE", "MIN_PRIOR"},
     "ucb": {"_NEW_WORKER"},  # the index of one right answer of one
