@@ -138,6 +138,7 @@ class Item:
     prior_answered: bool = False  # by its source, so that it no longer counts
     open_assignments: int
     scored: int = 0  # the last answer that was compared with a label
+    joined: float = 0.0  # when the item joined the job, by the clock of `random`
     decision: ItemDecision
 
     @property
@@ -158,6 +159,7 @@ class ItemRow:
     prior: Sequence[float] | None
     prior_answered: bool
     open_assignments: int
+    joined: float
     decision: ItemDecision
 
     @property

@@ -38,6 +38,7 @@ _COLUMNS = [
     item.c.prior,
     item.c.prior_answered,
     item.c.open_assignments,
+    item.c.joined,
     cast(item.c.reason, Text).label("reason"),  # as text: a page has few different reasons, so each is parsed only once
     *(item.c[name] for name in _WITHOUT_REASON),
 ]
@@ -144,9 +145,22 @@ def _item_rows(rows: Sequence[Any]) -> list[ItemRow]:
             prior=prior,
             prior_answered=prior_answered,
             open_assignments=open_assignments,
+            joined=joined,
             decision=_decision(reasons[reason], dict(zip(_WITHOUT_REASON, values, strict=True))),
         )
-        for item_id, cost, gold, gold_value, promoted, prior, prior_answered, open_assignments, reason, *values in rows
+        for (
+            item_id,
+            cost,
+            gold,
+            gold_value,
+            promoted,
+            prior,
+            prior_answered,
+            open_assignments,
+            joined,
+            reason,
+            *values,
+        ) in rows
     ]
 
 

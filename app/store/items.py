@@ -193,6 +193,7 @@ def item_from(row: Record) -> Item:
         prior_answered=row["prior_answered"],
         open_assignments=row["open_assignments"],
         scored=row["scored"],
+        joined=row["joined"],
         decision=ItemDecision(
             state=ItemState(row["state"]),
             votes=row["votes"],

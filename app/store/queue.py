@@ -56,6 +56,14 @@ _FOR_WHOM = f"""
         LIMIT 1) AS found"""
 
 
+# Where every open item is out to as many workers as it may be, all of them are read: there are few.
+_TIME_OF_HEAD = f"""
+    SELECT coalesce(
+        (SELECT -i.priority FROM item i WHERE {_HAS_ROOM} ORDER BY i.tier, i.priority DESC, i.tie_break LIMIT 1),
+        (SELECT min(-i.priority) FROM item i WHERE {_OPEN}),
+        0) AS time"""
+
+
 @dataclass(frozen=True, slots=True)
 class QueuedItem:
     """An item that may get one more assignment, and the workers who must not get it."""
@@ -68,6 +76,12 @@ async def head_of_queue(connection: AsyncConnection, job_id: UUID, *, most: int)
     """Load the items that should be answered next, best first."""
     # A literal LIMIT: with a parameter the planner sorts the whole job instead of reading the index.
     return await _best(connection, _BEST.format(conditions="", most=int(most)), job_id)
+
+
+async def time_of_head(connection: AsyncConnection, job_id: UUID) -> float:
+    """Return when the clock of the next item rings, where a priority is minus a time; 0 if no item is open."""
+    time: float = (await fetch(connection, _TIME_OF_HEAD, job_id))[0]["time"]
+    return time
 
 
 async def best_open_items(

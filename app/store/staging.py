@@ -32,7 +32,7 @@ _TABLE = """
 """
 _STAGED = ("position", "key", "payload", "cost", "gold", "gold_value", "prior", "features")
 _COPIED = (
-    *("job_id", "item_id", "tie_break", "cost", "gold", "gold_value", "prior", "key", "payload", "features"),
+    *("job_id", "item_id", "tie_break", "joined", "cost", "gold", "gold_value", "prior", "key", "payload", "features"),
     *(
         "state",
         "votes",
@@ -180,6 +180,7 @@ def new_rows(
     job_id: UUID,
     item_ids: Sequence[int],
     tie_breaks: Sequence[int],
+    joined: float,
     staged: Sequence[StagedItem],
     first: Sequence[ItemDecision],
 ) -> bytes:
@@ -187,7 +188,7 @@ def new_rows(
     job = str(job_id)
     texts = {id(decision): _decision_text(decision) for decision in {id(each): each for each in first}.values()}
     lines = [
-        f"{job}\t{item_id}\t{tie_break}\t{row.text}\t{texts[id(decision)]}\n"
+        f"{job}\t{item_id}\t{tie_break}\t{joined!r}\t{row.text}\t{texts[id(decision)]}\n"
         for item_id, tie_break, row, decision in zip(item_ids, tie_breaks, staged, first, strict=True)
     ]
     return "".join(lines).encode()

@@ -121,6 +121,7 @@ item = Table(
     Column("confidence", Double, nullable=False),
     Column("progress", Double, nullable=False),
     Column("reason", JSONB, nullable=False),
+    Column("joined", Double, nullable=False, server_default=ZERO),  # when, by the clock of `random`
     Column("scored", BigInteger, nullable=False, server_default=ZERO),  # the last answer compared with a label
     UniqueConstraint("job_id", "key"),
     ForeignKeyConstraint(["job_id"], ["job.job_id"], ondelete="CASCADE"),

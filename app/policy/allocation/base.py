@@ -40,6 +40,7 @@ class Allocation(Policy, ABC):
 
     uses: ClassVar[Uses] = Uses.EVERYTHING
     per_cost: ClassVar[bool] = True  # the priority is the value divided by the item's cost; False: the value itself
+    has_clock: ClassVar[bool] = False  # minus the priority is a time, and a new item's time starts at that of the head
     breaks_ties: ClassVar[bool] = False  # `tie_break` says which of several items of equal value comes first
 
     @abstractmethod

@@ -92,7 +92,8 @@ class ChoicesAnswer(AnswerKind):
         return EveryLabel(inner=requirement, names=tuple(labels))
 
     def allocation(self, allocation: Allocation) -> Allocation:
-        return MeanOverLabels(inner=allocation)
+        # An item has one clock: the mean of several would ring too regularly for a random choice.
+        return allocation if allocation.has_clock else MeanOverLabels(inner=allocation)
 
 
 def _right_labels(scores: Array, truth: Array | IntArray) -> Array:

@@ -90,6 +90,7 @@ class ItemContext:
     seed: int = 0
     gold: IntArray | None = None  # (items,) the class that is known to be the true one; -1: unknown
     gold_value: Array | None = None  # (items,) the true number, where answers are numbers and `gold` is 0
+    joined: Array | None = None  # (items,) by the clock of `random`, when each item joined the job; None: at 0
 
     @classmethod
     def plain(cls, items: int, seed: int = 0) -> "ItemContext":
@@ -115,6 +116,7 @@ class ItemContext:
             seed=self.seed,
             gold=None if self.gold is None else self.gold[which],
             gold_value=None if self.gold_value is None else self.gold_value[which],
+            joined=None if self.joined is None else self.joined[which],
         )
 
 

@@ -25,6 +25,7 @@ from app.policy.core.decision import Reason
 from app.policy.core.policy import Uses
 from app.policy.engine import GOLD
 from app.store.jobs import load_job, lock_job, save_ledger
+from app.store.queue import time_of_head
 from app.store.staging import (
     StagedPair,
     StagedTotals,
@@ -285,11 +286,12 @@ async def _count(connection: AsyncConnection, job: Job) -> None:
 async def _insert_judged(connection: AsyncConnection, job: Job, fresh: StagedTotals, ends: Sequence[int]) -> _NewItems:
     job = job.reconfigured(inverse_costs=job.inverse_costs + fresh.inverse_costs)
     tally = _NewItems()
+    joined = await time_of_head(connection, job.job_id) if job.engine.allocation.has_clock else 0.0
     judged = b""
     for first, end in pairwise(ends):
         rows = await staged_between(connection, first, end)
         # One chunk is judged while Postgres inserts the previous one.
-        work = partial(_judged, job, job.last_item + 1 + tally.items, rows)
+        work = partial(_judged, job, job.last_item + 1 + tally.items, joined, rows)
         finished, decisions = await in_thread(work, during=insert_rows(connection, judged))
         tally.count(decisions, job.policy.answer)
         judged = finished
@@ -297,17 +299,17 @@ async def _insert_judged(connection: AsyncConnection, job: Job, fresh: StagedTot
     return tally
 
 
-def _judged(job: Job, first: int, rows: bytes) -> tuple[bytes, list[ItemDecision]]:
+def _judged(job: Job, first: int, joined: float, rows: bytes) -> tuple[bytes, list[ItemDecision]]:
     """Judge new items, numbered from `first` on; returns their rows and decisions."""
     engine, staged = job.engine, staged_items(rows)
     item_ids = np.arange(first, first + len(staged))
     known = [
-        ItemFacts(item_id, row.cost, row.prior, gold=row.gold, gold_value=row.gold_value)
+        ItemFacts(item_id, row.cost, row.prior, gold=row.gold, gold_value=row.gold_value, joined=joined)
         for item_id, row in zip(item_ids.tolist(), staged, strict=True)
     ]
     decisions = judge_new(engine, known) if known else []
     tie_breaks = engine.tie_breaks(item_ids).tolist()
-    return new_rows(job.job_id, item_ids.tolist(), tie_breaks, staged, decisions), decisions
+    return new_rows(job.job_id, item_ids.tolist(), tie_breaks, joined, staged, decisions), decisions
 
 
 def _with_items(job: Job, new: _NewItems, fresh: StagedTotals) -> Job:

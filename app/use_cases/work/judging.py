@@ -29,6 +29,7 @@ class ItemFacts:
     open_assignments: int = 0
     gold: int | None = None  # only the requester's gold; gold that the crowd made is judged by its votes
     gold_value: float | None = None  # where answers are numbers
+    joined: float = 0.0
 
     @property
     def kind(self) -> tuple[object, ...]:
@@ -39,7 +40,7 @@ class ItemFacts:
     def of(cls, item: Item | ItemRow) -> "ItemFacts":
         opinion = item.prior and item.opinion  # most items have no prior
         gold = None if item.promoted else item.gold
-        return cls(item.item_id, item.cost, opinion, item.open_assignments, gold, item.gold_value)
+        return cls(item.item_id, item.cost, opinion, item.open_assignments, gold, item.gold_value, item.joined)
 
 
 Judged = tuple[ItemDecision, Verdict]
@@ -65,6 +66,7 @@ def context_of(engine: Engine, items: Sequence[ItemFacts]) -> ItemContext:
         seed=engine.policy.seed,
         gold=gold,
         gold_value=gold_value,
+        joined=np.array([item.joined for item in items]) if engine.policy.effective_allocation.has_clock else None,
     )
 
 
