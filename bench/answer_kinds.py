@@ -55,8 +55,8 @@ WORDSIM_SCALE = 2.5
 BUDGETS = (2, 3, 4, 5, 6, 10)
 CONFIDENCE, REACH = 0.9, 1.6449
 RUNS = 5
-SENTENCES = 150
-EACH = (1, 2, 3, 4, 5, 6, 8, np.inf)  # answers per sentence at which jobs are looked at
+SENTENCES, DRAWS = 150, 3
+EACH = (1, 2, 3, 4, 5, np.inf)  # answers per sentence at which jobs are looked at
 GRID = {"alike": (10.0, 20.0, 40.0), "easiness": (2.0, 5.0, 20.0), "bias": (0.02, 0.05, 0.1)}
 
 
@@ -197,41 +197,41 @@ def label_chances(job: RecordedRuns) -> Array:
 
 
 def measure_labels(folder: Path) -> None:
+    """A line per job and number of answers, means over draws of sentences."""
     whole, experts = medrel(folder)
-    drawn = np.isin(np.arange(len(whole.items)), np.random.default_rng(0).permutation(len(whole.items))[:SENTENCES])
-    crowd = whole.only(drawn)
-    by_all, majority = (together(whole, each)[drawn] for each in (DawidSkene(), Majority()))
-    treats, by_experts = crowd.labels.index("TREATS"), np.array([experts[each] for each in crowd.items])
-
-    def line(name: str, answers: float, chances: Array, open_labels: float) -> None:
-        ticked = chances > 0.5
-        right = [(ticked == truth).mean() for truth in (by_all, majority)]
-        expert = (ticked[:, treats] == by_experts).mean()
-        print(
-            f"{name:>24}{answers:>9.0f}{expert:>9.3f}{right[0]:>9.4f}{right[1]:>13.4f}{1 - open_labels:>10.3f}",
-            flush=True,
+    by_all, majority = (together(whole, each) for each in (DawidSkene(), Majority()))
+    treats = whole.labels.index("TREATS")
+    rows: dict[str, list[tuple[float, ...]]] = {}
+    for draw in range(DRAWS):
+        drawn = np.isin(
+            np.arange(len(whole.items)), np.random.default_rng(draw).permutation(len(whole.items))[:SENTENCES]
         )
-
-    print(f"medrel: {len(crowd.items)} sentences, {len(crowd.label)} answers, {len(crowd.labels)} labels")
+        crowd = whole.only(drawn)
+        judged = np.array([experts[each] for each in crowd.items])
+        for name, answers, chances, finished in label_runs(crowd):
+            ticked = chances > 0.5
+            right = (ticked == by_all[drawn]).mean(), (ticked == majority[drawn]).mean()
+            figures = answers, (ticked[:, treats] == judged).mean(), *right, finished
+            rows.setdefault(name, []).append(tuple(map(float, figures)))
+    print(f"medrel: {SENTENCES} sentences, {len(whole.labels)} labels, mean of {DRAWS} draws of sentences")
     print(f"{'':>24}{'answers':>9}{'experts':>9}{'by all':>9}{'by majority':>13}{'finished':>10}")
+    for name, found in rows.items():
+        answers, expert, all_right, as_most, finished = np.mean(found, axis=0)
+        print(f"{name:>24}{answers:>9.0f}{expert:>9.3f}{all_right:>9.4f}{as_most:>13.4f}{finished:>10.3f}", flush=True)
+
+
+def label_runs(crowd: RecordedAnswers) -> Iterator[tuple[str, int, Array, float]]:
+    """Answers bought, the chance of each label, and the share that is finished, at each number of answers."""
     jobs = [label_job(crowd, place) for place in range(len(crowd.labels))]
     for each, looks in zip(EACH, zip(*(run_until(job, EACH) for job in jobs), strict=True), strict=True):
         chances = np.concatenate([label_chances(job) for job in looks], axis=1)
-        line(
-            f"a job per label, {each:g} each",
-            sum(int(job.given[0]) for job in looks),
-            chances,
-            np.mean([job.open for job in looks]),
-        )
-    line(
-        "of these, TREATS",
-        int(jobs[treats].given[0]),
-        np.where(np.arange(len(jobs)) == treats, chances, np.nan),
-        jobs[treats].open.mean(),
-    )
+        bought, still = sum(int(job.given[0]) for job in looks), np.mean([job.open for job in looks])
+        yield f"a job per label, {each:g} each", bought, chances, 1 - float(still)
+    treats = jobs[crowd.labels.index("TREATS")]
+    yield "of these, TREATS", int(treats.given[0]), chances, 1 - float(treats.open.mean())
     policy = JobPolicy.model_validate({"answer": crowd.answer, "labels": crowd.labels})
     for each, job in zip(EACH, run_until(RecordedRuns(crowd, policy, 1), EACH), strict=True):
-        line(f"one job, {each:g} each", int(job.given[0]), label_chances(job), job.open.mean())
+        yield f"one job, {each:g} each", int(job.given[0]), label_chances(job), 1 - float(job.open.mean())
 
 
 def label_job(crowd: RecordedAnswers, place: int) -> RecordedRuns:

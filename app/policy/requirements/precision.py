@@ -21,7 +21,7 @@ _ROUNDING = 1e-9  # relative: four answers that halve the deviation do reach the
 
 
 class Precision(Requirement):
-    """Stop when the true number is close enough to the estimate (ours, by the normal posterior of `number`).
+    """Stop when the true number is close enough to the estimate (ours, by the model of Raykar et al., JMLR 2010).
 
         P(|t - value| <= half_width) = 2 Phi(half_width / s) - 1 >= confidence,    t ~ N(value, s^2).
 
