@@ -10,6 +10,7 @@ import pytest
 from app.store.job_history import read_history
 from tests.api.crowds import refit
 from tests.promises.invariants import broken_invariants
+from tests.waiting import finished
 
 # The paper's time-varying weights with 10 % updates.
 TIERS = {"kind": "tiers", "tiers": {"average": {}, "good": {"growth": 1.1}, "bad": {"growth": 0.9}}}
@@ -169,4 +170,6 @@ async def test_in_a_job_that_chooses_a_tier_says_who_came(new_job):
 async def test_a_forecast_takes_a_job_with_tiers(new_job):
     job = await new_job(items=6, **OPEN)
     await anonymous_answers(job)
-    assert (await job.http.post(f"{job.path}/forecast")).status_code in {200, 202}
+    response = await job.http.post(f"{job.path}/forecast")
+    assert response.status_code == 202, response.text
+    assert (await finished(job.http, response.headers["location"]))["state"] == "done"
