@@ -7,7 +7,7 @@ import pytest
 from pydantic import ValidationError
 
 from app.policy.core.belief import ItemContext
-from app.policy.core.lookahead import FreshLookahead, Lookahead
+from app.policy.core.lookahead import FreshLookahead, Lookahead, NextAnswers
 from app.policy.core.policy import Uses
 from app.policy.engine import Engine
 from app.policy.job_policy import JobPolicy, check_limits, fewest_labels
@@ -32,7 +32,7 @@ MANY = tuple(f"label {number}" for number in range(1000))
 class EveryClass(Lookahead):
     """A lookahead that treats all classes as different, as an earlier version of the check did."""
 
-    namesakes = property(lambda self: np.arange(self.state.votes.shape[1]))
+    answers = property(lambda self: NextAnswers.all_different(*self.state.votes.shape))
 
 
 def by_search(requirement, model, classes: int) -> int:

@@ -1,6 +1,6 @@
 """How much certainty each possible next answer would add."""
 
-import numpy as np
+import numpy as np  # noqa: F401  for the doctest
 
 from app.policy.core.arrays import Array
 from app.policy.core.lookahead import Lookahead
@@ -17,7 +17,6 @@ def certainty_gains(lookahead: Lookahead) -> Array:
     >>> certainty_gains(Lookahead.of(Anonymous(), state, ItemContext.plain(1))).tolist()
     [[0.125, -0.25]]
     """
-    gains = np.empty_like(lookahead.state.votes)
-    for c, answers in lookahead.different_answers():
-        gains[:, answers] = (lookahead.after_all(c).now.certainty - lookahead.now.certainty)[:, None]
-    return gains
+    answers = lookahead.answers
+    after = lookahead.each_answer.after(answers.label).now.certainty
+    return answers.per_class(after - lookahead.now.certainty[answers.item])

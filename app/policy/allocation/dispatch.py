@@ -31,5 +31,5 @@ class Dispatch(Allocation):
     per_cost: ClassVar[bool] = False
 
     def value(self, lookahead: Lookahead, job: JobContext) -> Array:
-        by_new_workers = Lookahead.of(lookahead.model, lookahead.state, lookahead.context)  # not by the one who asks
-        return job.requirement.answers_to_come(by_new_workers) - lookahead.context.open_assignments
+        expected = job.requirement.answers_to_come(lookahead.by_new_workers())  # not by the one who asks
+        return expected - lookahead.context.open_assignments

@@ -8,7 +8,7 @@ from scipy import special
 
 from app.policy.allocation.base import Allocation, JobContext
 from app.policy.core.arrays import Array
-from app.policy.core.lookahead import Lookahead
+from app.policy.core.lookahead import Lookahead, NextAnswers
 from app.policy.core.policy import EVERY_KIND, Uses
 from app.policy.core.tuning import TUNED
 from app.policy.worker_models.number_model import NumberModel
@@ -72,15 +72,24 @@ class Information(Allocation):
         tuned = TUNED.information
         default = tuned.order_when_workers_are_picked if job.picks_workers else tuned.order_when_workers_ask
         order = self.order or default
-        expected, left = np.zeros_like(lookahead.chances), np.zeros(len(lookahead.chances))
-        for c, answers in lookahead.different_answers():
-            chance, posterior = lookahead.chances[:, answers].sum(axis=1), lookahead.posterior_after(c)
-            left += chance * _uncertainty(posterior, order)
-            # Answers that differ only in name permute these columns, so the mean over them is the same.
-            level = posterior.copy()
-            level[:, answers] = posterior[:, answers].mean(axis=1, keepdims=True)
-            expected += chance[:, None] * level
+        answers = lookahead.answers
+        chance = answers.chance(lookahead.chances)
+        posterior = lookahead.each_answer.posterior_after(answers.label)
+        left = answers.sum_by_item(chance * _uncertainty(posterior, order))
+        expected = answers.sum_by_item(chance[:, None] * _levelled(posterior, answers))
         return np.maximum(_uncertainty(expected, order) - left, 0.0)
+
+
+def _levelled(posterior: Array, answers: NextAnswers) -> Array:
+    """What is expected of all answers for which each one stands, by P(class) after it; shape (answers, classes).
+
+    Answers that differ only in name permute these columns, so the mean over them is the same.
+    """
+    if answers.stand_alone:
+        return posterior
+    own = answers.position[answers.item] == np.arange(len(posterior))[:, None]
+    mean = np.where(own, posterior, 0.0).sum(axis=1) / own.sum(axis=1)
+    return np.where(own, mean[:, None], posterior)
 
 
 def _uncertainty(posterior: Array, order: float) -> Array:

@@ -33,10 +33,9 @@ class Requallo(Allocation):
     def value(self, lookahead: Lookahead, job: JobContext) -> Array:
         requirement = job.requirement
         now = expected_completeness(lookahead, requirement)
-        up, down = (
-            expected_completeness(lookahead.after(label), requirement)
-            for label in two_strongest(requirement.counts(lookahead.now))
-        )
+        both = np.concatenate(two_strongest(requirement.counts(lookahead.now)))
+        twice = lookahead.rows(np.tile(np.arange(len(now)), 2))
+        up, down = expected_completeness(twice.after(both), requirement).reshape(2, -1)
         if self.reward == "optimistic":
             return np.maximum(up, down) - now
         leader_wins = race_of_two(lookahead, requirement).leader_wins

@@ -30,8 +30,11 @@ class AroundModel(WorkerModel):
     def after_answer(self, state: State, context: ItemContext, skill: Array, label: Index) -> State:
         return self.inner.after_answer(state, context, skill, label)
 
-    def posterior_after(self, state: State, skill: Array) -> PosteriorAfter | None:
-        return self.inner.posterior_after(state, skill)
+    def after_answers(self, state: State, context: ItemContext, skill: Array, label: Index, times: int) -> State:
+        return self.inner.after_answers(state, context, skill, label, times)
+
+    def posterior_after(self, state: State, skill: Array, label: Index) -> PosteriorAfter | None:
+        return self.inner.posterior_after(state, skill, label)
 
     def believed(self, shares: Array, skill: Array) -> Array:
         return self.inner.believed(shares, skill)

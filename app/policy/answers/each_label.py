@@ -19,7 +19,7 @@ from app.policy.core.lookahead import Lookahead
 from app.policy.core.policy import Uses
 from app.policy.quality.calibration import Calibration
 from app.policy.requirements.base import Requirement
-from app.policy.worker_models.base import PosteriorAfter
+from app.policy.worker_models.base import PosteriorAfter, WorkerModel
 
 
 class SetBelief(Belief):
@@ -123,17 +123,20 @@ class EachLabelModel(AroundModel):
         each = questions.state(state), questions.context(context), questions.of(skill)
         return questions.folded(self.inner.after_answer(*each, questions.bits(label).ravel()))
 
-    def posterior_after(self, state: State, skill: Array) -> PosteriorAfter | None:  # noqa: ARG002  only per question
+    def after_answers(self, state: State, context: ItemContext, skill: Array, label: Index, times: int) -> State:
+        return WorkerModel.after_answers(self, state, context, skill, label, times)
+
+    def posterior_after(self, state: State, skill: Array, label: Index) -> PosteriorAfter | None:  # noqa: ARG002  only per question
         return None
 
     def believed(self, shares: Array, skill: Array) -> Array:
         return self.questions.applies(self.inner.believed(self.questions.shares(shares), skill))
 
-    def of_questions(self, lookahead: Lookahead) -> Lookahead:
-        """The questions of the items, and what the next answer would change about each."""
+    def of_questions(
+        self, state: State, context: ItemContext, skill: Array
+    ) -> tuple[WorkerModel, State, ItemContext, Array]:
         questions = self.questions
-        state, context = questions.state(lookahead.state), questions.context(lookahead.context)
-        return Lookahead(self.inner, state, context, questions.of(lookahead.skill))
+        return self.inner, questions.state(state), questions.context(context), questions.of(skill)
 
 
 class EveryLabel(Requirement):
@@ -187,7 +190,7 @@ class EveryLabel(Requirement):
     def _per_item(self, lookahead: Lookahead, compute: Callable[[Lookahead], Array]) -> Array:
         """What `compute` gives for each question, (items, labels)."""
         assert isinstance(lookahead.model, EachLabelModel)  # noqa: S101
-        return lookahead.model.questions.by_item(compute(lookahead.model.of_questions(lookahead)))
+        return lookahead.model.questions.by_item(compute(lookahead.of_questions))
 
 
 class MeanOverLabels(Allocation):
@@ -211,13 +214,13 @@ class MeanOverLabels(Allocation):
     def value(self, lookahead: Lookahead, job: JobContext) -> Array:
         assert isinstance(lookahead.model, EachLabelModel)  # noqa: S101
         assert isinstance(job.requirement, EveryLabel)  # noqa: S101
-        each = lookahead.model.of_questions(lookahead)
+        each = lookahead.of_questions
         value = self.inner.value(each, replace(job, requirement=job.requirement.inner))
         return np.asarray(lookahead.model.questions.by_item(value).mean(axis=1))
 
     def tie_break(self, lookahead: Lookahead) -> Array:
         assert isinstance(lookahead.model, EachLabelModel)  # noqa: S101
-        drawn = self.inner.tie_break(lookahead.model.of_questions(lookahead))
+        drawn = self.inner.tie_break(lookahead.of_questions)
         return np.asarray(lookahead.model.questions.by_item(drawn)[:, 0])
 
 

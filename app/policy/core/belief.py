@@ -197,8 +197,8 @@ class Belief:
         """Answers for other classes than the leader, shape (items,)."""
         return np.asarray(self.total - self.votes[np.arange(len(self.votes)), self.leader])
 
-    def leads_alone(self, c: int) -> Mask:
-        """Where class c is the single most likely class, shape (items,).
+    def leads_alone(self, c: Index | int) -> Mask:
+        """Where class c, or c[i] of item i, is the single most likely class; shape (items,).
 
         >>> Belief.of([[2, 1], [1, 1]]).leads_alone(0)
         array([ True, False])

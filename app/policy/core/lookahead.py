@@ -1,14 +1,14 @@
 """Items as they are now, and as they would be after further answers."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 from propcache.api import cached_property
 
 from app.policy.core.arrays import Array, Index, IntArray
-from app.policy.core.belief import Belief, ItemContext, State
+from app.policy.core.belief import Belief, ItemContext, State, two_strongest
 from app.policy.core.equal_rows import first_equal_rows
 from app.policy.worker_models.base import PosteriorAfter, WorkerModel
 
@@ -18,7 +18,56 @@ if TYPE_CHECKING:
 
 DECIMALS = 12  # to which values are computed: what differs less is equal
 _MOST_DECIMALS = 300  # ten to this power is still a float
-_MANY_CLASSES = 32  # from which on items with votes for different classes are not computed together
+_MANY_CLASSES = 32  # from which on looking for equal items takes less time than it saves
+_FEW = 8  # different answers per item; a prior over a few labels takes no time
+_LARGEST_PART = 100_000  # classes times answers that are looked at together
+
+
+@dataclass(frozen=True)
+class NextAnswers:
+    """The different answers that each item may get next, item by item; entry a of every (answers,) array is answer a.
+
+    An answer may stand for several that differ from it only in their name; `label` is the first of them.
+    """
+
+    item: Index  # (answers,)
+    label: Index  # (answers,)
+    position: Index  # (items, classes) the answer that stands for each class
+
+    @classmethod
+    def all_different(cls, items: int, classes: int) -> "NextAnswers":
+        each = np.arange(items * classes)
+        return cls(each // classes, each % classes, each.reshape(items, classes))
+
+    @classmethod
+    def grouped(cls, kinds: Array) -> "NextAnswers":
+        """Of each item, classes of the same kind differ only in name; shape (items, classes)."""
+        order = np.argsort(kinds, axis=1, kind="stable")
+        first = np.diff(np.take_along_axis(kinds, order, axis=1), axis=1, prepend=-np.inf) != 0
+        item, place = np.nonzero(first)
+        position = np.empty_like(order)
+        np.put_along_axis(position, order, first.ravel().cumsum().reshape(order.shape) - 1, axis=1)
+        return cls(item, order[item, place], position)
+
+    def per_class(self, values: Array) -> Array:
+        """What was found for each of these answers, (answers,), for every class: shape (items, classes)."""
+        return np.asarray(values[self.position])
+
+    @cached_property
+    def stand_alone(self) -> bool:
+        """Whether each stands for one class."""
+        return len(self.label) == self.position.size
+
+    def chance(self, chances: Array) -> Array:
+        """How likely each of these answers is, (answers,), by the chances of the classes, (items, classes)."""
+        if self.stand_alone:
+            return np.asarray(chances[self.item, self.label])
+        return np.bincount(self.position.ravel(), chances.ravel()).astype(np.float64)
+
+    def sum_by_item(self, values: Array) -> Array:
+        """The sum over the answers of each item; values are (answers, *)."""
+        begin = np.flatnonzero(np.diff(self.item, prepend=-1))
+        return np.asarray(np.add.reduceat(values, begin, axis=0))
 
 
 @dataclass(frozen=True)
@@ -37,6 +86,11 @@ class Lookahead:
             skill = np.broadcast_to(newcomer, (len(state.votes), len(newcomer)))
         return cls(model, state, context, skill)
 
+    def by_new_workers(self) -> "Lookahead":
+        """The same items before an answer of a new worker."""
+        new = (self.skill == self.model.newcomer(self.state.votes.shape[1])).all()
+        return self if new else Lookahead.of(self.model, self.state, self.context)
+
     @property
     def only_counts(self) -> bool:
         """Whether votes are all that is kept of answers and workers, so that every further vote weighs one."""
@@ -53,15 +107,18 @@ class Lookahead:
         return self.model.read(self.state, self.context)
 
     @cached_property
-    def posterior_after_votes(self) -> PosteriorAfter | None:
-        """P(class) after any number of answers of one class, where the model can compute it in one step."""
-        return self.model.posterior_after(self.state, self.skill)
+    def of_questions(self) -> "Lookahead":
+        """The questions of the items, and what the next answer would change about each."""
+        return Lookahead(*self.model.of_questions(self.state, self.context, self.skill))
 
-    def posterior_after(self, c: int) -> Array:
-        """P(class) if the next answer is c, shape (items, classes)."""
-        if self.posterior_after_votes is None:
-            return self.after_all(c).now.posterior
-        return self.posterior_after_votes(c, np.ones(len(self.state.votes)))
+    def posterior_after(self, label: Index | int) -> Array:
+        """P(class) if the next answer to item i is `label[i]`, shape (items, classes)."""
+        at_once = self.posterior_after_votes(label)
+        return self.after(label).now.posterior if at_once is None else at_once(np.ones(len(self.state.votes)))
+
+    def posterior_after_votes(self, label: Index | int) -> PosteriorAfter | None:
+        """P(class) after any number of answers `label[i]`, where the model can compute it in one step."""
+        return self.model.posterior_after(self.state, self.skill, self._of_each(label))
 
     @cached_property
     def chances(self) -> Array:
@@ -69,47 +126,52 @@ class Lookahead:
         return self.model.chances(self.now, self.skill)
 
     @cached_property
-    def namesakes(self) -> IntArray:
-        """For each class the first one that differs from it only in its name, shape (classes,).
+    def answers(self) -> "NextAnswers":
+        """The different possible next answers; those that differ only in their name are one.
 
-        These are classes without a vote on any of these items, about which the worker model says the same. With a
-        thousand labels, only a handful of different classes are left to compute.
-        """
-        votes = self.state.votes
-        each = np.arange(votes.shape[1])
-        if not self.model.treats_labels_alike or len(each) <= 2:  # noqa: PLR2004  nothing to save
-            return each
-        said = self.now.alpha if self.now.probability is None else self.now.probability
-        unvoted = np.flatnonzero(~votes.any(axis=0))
-        each[unvoted] = unvoted[first_equal_rows(said[:, unvoted].T)]
-        return each
-
-    def different_answers(self) -> list[tuple[int, IntArray]]:
-        """The different possible answers: the first of each kind, and all answers that differ from it only in name.
-
-        Classes without a vote on any of these items, about which the worker model says the same, lead to the same
-        outcome. With a thousand labels, only a handful of outcomes are left to look at.
+        Classes without a vote, about which the worker model says the same, lead to the same outcome. With a thousand
+        labels, only a handful of outcomes are left to look at.
 
         >>> from app.policy.worker_models import Anonymous
         >>> state = State(np.array([[2.0, 0.0, 1.0, 0.0, 0.0]]), np.empty((1, 0)))
-        >>> kinds = Lookahead.of(Anonymous(), state, ItemContext.plain(1)).different_answers()
-        >>> [(first, answers.tolist()) for first, answers in kinds]
-        [(0, [0]), (1, [1, 3, 4]), (2, [2])]
+        >>> answers = Lookahead.of(Anonymous(), state, ItemContext.plain(1)).answers
+        >>> answers.label.tolist(), answers.position.tolist()
+        ([2, 0, 1], [[1, 2, 0, 2, 2]])
         """
-        namesake = self.namesakes
-        return [(c, np.flatnonzero(namesake == c)) for c in np.unique(namesake).tolist()]
+        votes = self.state.votes
+        if not self.model.treats_labels_alike or votes.shape[1] <= 2:  # noqa: PLR2004  nothing to save
+            return NextAnswers.all_different(*votes.shape)
+        said = self.now.alpha if self.now.probability is None else self.now.probability
+        return NextAnswers.grouped(np.where(votes > 0, -1.0 - np.arange(votes.shape[1]), said))
 
-    def per_class(self, compute: Callable[[int], Array]) -> Array:
-        """The column `compute(c)`, shape (items,), of every class, computed once for classes that differ only in name.
+    @cached_property
+    def each_answer(self) -> "Lookahead":
+        """The items once for each of those answers, in their order."""
+        return self.rows(self.answers.item)
 
-        >>> from app.policy.worker_models import Anonymous
-        >>> state = State(np.array([[2.0, 0.0, 0.0, 0.0]]), np.empty((1, 0)))
-        >>> lookahead, asked = Lookahead.of(Anonymous(), state, ItemContext.plain(1)), []
-        >>> lookahead.per_class(lambda c: asked.append(c) or lookahead.state.votes[:, c]), asked
-        (array([[2., 0., 0., 0.]]), [0, 1])
+    @cached_property
+    def contenders(self) -> "NextAnswers":
+        """The classes to which a requirement looks ahead; the likeliest stands for the others without votes.
+
+        Priors, and fits that estimate how common each class is, make every class different. But a less likely class
+        never needs fewer votes, so it decides nothing, unless it is one of the two with most votes (`race_of_two`).
         """
-        first, position = np.unique(self.namesakes, return_inverse=True)
-        return np.stack([compute(c) for c in first.tolist()], axis=1)[:, position.ravel()]
+        votes = self.state.votes
+        if not self.model.treats_labels_alike or votes.shape[1] <= 2 or self.answers.label.size <= _FEW * len(votes):  # noqa: PLR2004  nothing to save
+            return self.answers
+        said = self.now.alpha if self.now.probability is None else self.now.probability
+        kinds, each = np.where(votes > 0, -1.0 - np.arange(votes.shape[1]), 0.0), np.arange(len(votes))
+        for label in two_strongest(self.now.weights):
+            kinds[each, label] = -1.0 - label
+        found = NextAnswers.grouped(kinds)
+        likeliest = np.where(votes > 0, -1.0, said).argmax(axis=1)[found.item]
+        stands_for_others = kinds[found.item, found.label] == 0
+        return replace(found, label=np.where(stands_for_others, likeliest, found.label))
+
+    @cached_property
+    def each_contender(self) -> "Lookahead":
+        """The items once for each of those classes, in their order."""
+        return self.rows(self.contenders.item)
 
     def shortfalls(self, requirement: "Requirement") -> Array:
         """The requirement's shortfalls of these items, shape (items, classes), computed once for equal requirements."""
@@ -129,22 +191,20 @@ class Lookahead:
         return np.asarray(compute(representatives)[stands_for])
 
     def in_parts(self, compute: "Callable[[Lookahead], Array]", *, only_votes: bool) -> Array:
-        """Apply `compute` to these items; with many classes in small parts, which gives the same result.
+        """Apply `compute` to these items; with many classes in parts that fit into a cache, with the same result.
 
-        Classes are computed once only where they have no vote on any of the items (`namesakes`). If 32 items have two
-        votes each among a thousand labels, up to 64 classes differ on all items together, but only three in each part
-        of items with votes for the same classes. With `only_votes`, items with equal votes and model state are computed
-        once.
+        With `only_votes`, items with equal votes and model state are then computed once.
         """
-        if self.state.votes.shape[1] <= _MANY_CLASSES or len(self.state.votes) <= 1:
+        items, classes = self.state.votes.shape
+        if classes <= _MANY_CLASSES or items <= 1:
             return compute(self)
-        first = first_equal_rows(np.hstack(self._distinguishing())) if only_votes else np.arange(len(self.state.votes))
+        first = first_equal_rows(np.hstack(self._distinguishing())) if only_votes else np.arange(items)
         firsts, position = np.unique(first, return_inverse=True)
-        voted = first_equal_rows(self.state.votes[firsts] > 0)
-        parts = [np.flatnonzero(voted == part) for part in np.unique(voted)]
-        found = [compute(self._rows(firsts[part])) for part in parts]
-        values = np.concatenate(found)[np.argsort(np.concatenate(parts), kind="stable")]
-        return np.asarray(values[position.ravel()])
+        size = max(_LARGEST_PART * items // (self.answers.label.size * classes), 1)
+        if len(firsts) == items <= size:
+            return compute(self)
+        parts = [firsts[start : start + size] for start in range(0, len(firsts), size)]
+        return np.asarray(np.concatenate([compute(self.rows(part)) for part in parts])[position.ravel()])
 
     def _distinguishing(self) -> list[Array]:
         """Everything in which two items may differ besides their context, (items, *) each."""
@@ -153,7 +213,8 @@ class Lookahead:
             rows.append(self.skill)
         return rows if self.context.prior is None else [*rows, self.context.prior]
 
-    def _rows(self, which: Index) -> "Lookahead":
+    def rows(self, which: Index) -> "Lookahead":
+        """These items alone, in this order; an item may be named more than once."""
         state = State(self.state.votes[which], self.state.model_state[which])
         return Lookahead(self.model, state, self.context.rows(which), self.skill[which])
 
@@ -161,14 +222,19 @@ class Lookahead:
     def _shortfalls(self) -> "dict[Requirement, Array]":
         return {}
 
-    def after(self, label: Index) -> "Lookahead":
+    def after(self, label: Index | int) -> "Lookahead":
         """The same items after this lookahead's worker has answered item i with `label[i]`."""
-        state = self.model.after_answer(self.state, self.context, self.skill, label)
+        state = self.model.after_answer(self.state, self.context, self.skill, self._of_each(label))
         return Lookahead(self.model, state, self.context, self.skill)
 
-    def after_all(self, c: int) -> "Lookahead":
-        """The same items after each has been answered with class c."""
-        return self.after(np.full(len(self.state.votes), c, dtype=np.intp))
+    def after_each(self, label: Index, times: int) -> "Lookahead":
+        """The items after one such answer, then the same items after two, and so on; shape (times * items,)."""
+        state = self.model.after_answers(self.state, self.context, self.skill, label, times)
+        again = np.tile(np.arange(len(label)), times)
+        return Lookahead(self.model, state, self.context.rows(again), self.skill[again])
+
+    def _of_each(self, label: Index | int) -> Index:
+        return np.full(len(self.state.votes), label, dtype=np.intp)
 
     def distinct(self) -> "tuple[Lookahead, IntArray] | None":
         """One item for each different count of votes, and for each item the position of the one that represents it.
@@ -203,9 +269,13 @@ class FreshLookahead(Lookahead):
         return cls(model, model.start(context, classes), context, newcomer[None])
 
     @cached_property
-    def namesakes(self) -> IntArray:
+    def answers(self) -> "NextAnswers":
         """The first class represents all of them, even if the model treats classes differently."""
-        return np.zeros(self.state.votes.shape[1], dtype=np.int64)
+        return NextAnswers.grouped(np.zeros(self.state.votes.shape))
+
+    @cached_property
+    def contenders(self) -> "NextAnswers":
+        return self.answers
 
 
 def significant(numbers: Array) -> Array:

@@ -15,6 +15,7 @@ from app.policy.quality.calibration import Calibration
 from app.policy.worker_models.base import WorkerModel
 
 HORIZON = 64  # votes to look ahead where there is no formula; an item that needs more is practically hopeless
+_MOST_ROWS = 1024  # items times numbers of votes that are looked at together
 _TINY = 1e-300  # instead of no votes at all, by which nothing can be divided
 
 
@@ -52,9 +53,11 @@ class Requirement(Policy, ABC):
         """The fewest further votes, all for class c, that make c the accepted label; shape (items, classes).
 
         Accepted means that the requirement holds and c leads alone: a shared lead belongs to no class, so the order of
-        the classes does not matter. This default adds votes for c one by one, up to the horizon.
+        the classes does not matter. This default adds votes for c one by one, up to the horizon. Of many classes that
+        nobody has voted for, the likeliest stands for those that cannot be nearer (`Lookahead.contenders`).
         """
-        return lookahead.per_class(lambda c: self._add_votes_one_by_one(lookahead, c))
+        contenders = lookahead.contenders
+        return contenders.per_class(self._add_votes_one_by_one(lookahead.each_contender, contenders.label))
 
     @property
     def extra_votes(self) -> float | None:
@@ -120,31 +123,40 @@ class Requirement(Policy, ABC):
         """The same requirement where confidence is not accuracy; unchanged unless it asks for a probability."""
         return self
 
-    def _add_votes_one_by_one(self, lookahead: Lookahead, c: int) -> Array:
-        needed = np.full(len(lookahead.state.votes), float(HORIZON))
-        pending = np.ones(len(needed), dtype=bool)
-        for further in range(HORIZON):
-            met = pending & self.satisfied(lookahead.now) & lookahead.now.leads_alone(c)
-            needed[met] = further
-            pending &= ~met
-            if not pending.any():
-                break
-            lookahead = lookahead.after_all(c)
-        return needed
+    def _add_votes_one_by_one(self, lookahead: Lookahead, label: Index) -> Array:
+        """The fewest further votes for label[i] that make it the accepted label of item i, shape (items,).
+
+        Several numbers of votes are looked at together, more and more of them, while not too many items are pending.
+        """
+        needed, pending = np.full(len(label), float(HORIZON)), np.arange(len(label))
+        ahead, further, at_once = lookahead, 0, 1
+        while True:
+            wanted = np.tile(label[pending], at_once)
+            met = (self.satisfied(ahead.now) & ahead.now.leads_alone(wanted)).reshape(at_once, -1)
+            found = met.any(axis=0)
+            needed[pending[found]] = further + met.argmax(axis=0)[found]
+            further += at_once
+            if found.all() or further >= HORIZON:
+                return needed
+            left = np.flatnonzero(~found)
+            last = ahead.rows((at_once - 1) * len(pending) + left)
+            pending = pending[left]
+            at_once = min(2 * further, max(_MOST_ROWS // len(pending), 1), HORIZON - further)
+            ahead = last.after_each(label[pending], at_once)
 
 
-def fewest_votes(met: Callable[[Array], Mask], items: int, at_once: int = 2) -> Array:
-    """The fewest votes for which `met` is true, for each item, up to the horizon; shape (items,).
+def fewest_votes(met: Callable[[Array], Mask], items: int, at_once: int = 2, most: int = HORIZON) -> Array:
+    """The fewest votes for which `met` is true, for each item, below `most`; `most` where none is; shape (items,).
 
-    `met` gets several numbers of votes at once, (numbers, items). Each round narrows the range by the factor `at_once`;
-    two is bisection. This is right because more votes for a class make it more likely, except for workers who are wrong
-    more often than right.
+    `met` gets several numbers of votes at once, (numbers, items). Each round narrows the range by the factor `at_once`,
+    of which `most` is a power; two is bisection. This is right because more votes for a class make it more likely,
+    except for workers who are wrong more often than right.
 
     >>> needed = np.array([0.0, 5.0, 63.0, 99.0])
     >>> [fewest_votes(lambda votes: votes >= needed, 4, at_once).tolist() for at_once in (2, 8)]
     [[0.0, 5.0, 63.0, 64.0], [0.0, 5.0, 63.0, 64.0]]
     """
-    enough, low, step = met(np.zeros((1, items)))[0], np.zeros(items), float(HORIZON)
+    enough, low, step = met(np.zeros((1, items)))[0], np.zeros(items), float(most)
     while step > 1 and not enough.all():
         step /= at_once
         missed = ~met(low + step * np.arange(1, at_once)[:, None])

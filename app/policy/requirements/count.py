@@ -5,7 +5,7 @@ from typing import Annotated, ClassVar, Literal
 import numpy as np
 from pydantic import Field
 
-from app.policy.core.arrays import Array, Mask
+from app.policy.core.arrays import Array, Index, Mask
 from app.policy.core.belief import Belief, strongest_other
 from app.policy.core.decision import Reason
 from app.policy.core.lookahead import Lookahead
@@ -39,9 +39,10 @@ class Count(Requirement):
         """The votes that are missing, or those that class c needs to lead alone, an item's own prior included."""
         if lookahead.state.votes.shape[1] == 1:  # one estimate: nothing has to lead
             return np.maximum(self.labels - lookahead.now.votes, 0.0)
-        if (after := lookahead.posterior_after_votes) is not None:
-            missing = np.maximum(self.labels - lookahead.now.total, 0.0)
-            return lookahead.per_class(lambda c: _fewest_to_lead(after, c, missing))
+        contenders = lookahead.contenders
+        if (after := lookahead.each_contender.posterior_after_votes(contenders.label)) is not None:
+            missing = np.maximum(self.labels - lookahead.now.total, 0.0)[contenders.item]
+            return contenders.per_class(_fewest_to_lead(after, contenders.label, missing))
         if not lookahead.only_counts or lookahead.now.probability is not None:
             return super().shortfalls(lookahead)
         alpha = lookahead.now.alpha
@@ -55,11 +56,14 @@ class Count(Requirement):
         return Reason(code, f"The item has {given:g} of {self.labels} labels.")
 
 
-def _fewest_to_lead(posterior_after: PosteriorAfter, c: int, missing: Array) -> Array:
-    """The fewest votes for class c, at least those that are missing, after which c leads alone; shape (items,)."""
+def _fewest_to_lead(posterior_after: PosteriorAfter, label: Index, missing: Array) -> Array:
+    """The fewest votes for class label[i], at least those missing[i], after which it leads alone; shape (items,)."""
+    each = np.arange(len(label))
 
     def leads(votes: Array) -> Mask:
-        posterior = posterior_after(c, missing + votes)
-        return np.asarray(posterior[..., c] - np.delete(posterior, c, axis=-1).max(axis=-1) > _TIE)
+        others = posterior_after(missing + votes)
+        own = others[..., each, label].copy()
+        others[..., each, label] = 0.0
+        return np.asarray(own - others.max(axis=-1) > _TIE)
 
     return np.minimum(missing + fewest_votes(leads, len(missing)), HORIZON)

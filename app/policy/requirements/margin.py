@@ -67,7 +67,7 @@ class Margin(Requirement):
         Let class c have d votes more than the strongest other. After k more there are s = t + k, and the rule
         (1 + epsilon) s - C sqrt(s) >= t - d holds from the larger root in sqrt(s) on; the smaller is not positive.
         """
-        if self.rounding == "random" or not lookahead.only_counts:
+        if self.rounding == "random" or not lookahead.votes_weigh_one:
             return super().shortfalls(lookahead)
         lead, total = _lead(lookahead.now.votes), lookahead.now.total[:, None]
         slope = 1 + self.epsilon

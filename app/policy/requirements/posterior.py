@@ -5,17 +5,15 @@ from typing import Annotated, ClassVar, Literal
 import numpy as np
 from pydantic import ConfigDict, Field
 
-from app.policy.core.arrays import Array, Mask
+from app.policy.core.arrays import Array, Index, Mask
 from app.policy.core.belief import Belief, strongest_other
 from app.policy.core.binomial_tail import votes_that_outweigh
 from app.policy.core.decision import Reason
 from app.policy.core.dirichlet import chance_of_the_strongest
-from app.policy.core.equal_rows import first_equal_rows
 from app.policy.core.lookahead import Lookahead
 from app.policy.core.policy import Uses
 from app.policy.quality.calibration import Calibration, confidence_at
-from app.policy.requirements.base import Requirement, fewest_votes
-from app.policy.worker_models.base import PosteriorAfter
+from app.policy.requirements.base import HORIZON, Requirement, fewest_votes
 
 _BINARY = 2  # two classes have a closed form
 _MANY_AT_ONCE = 8  # numbers of votes that are tried together; the horizon is a power of it
@@ -48,18 +46,16 @@ class Posterior(Requirement):
 
     def shortfalls(self, lookahead: Lookahead) -> Array:
         """Computed by formula for two classes and counted votes: 1 - P(theta >= 1/2) = I_{1/2}(own, other)."""
-        alpha = lookahead.now.alpha
-        if (after := lookahead.posterior_after_votes) is not None:
-            return lookahead.per_class(lambda c: self._fewest_in_one_step(after, c, lookahead.state.votes))
         if not lookahead.only_counts:
-            return super().shortfalls(lookahead)
+            return lookahead.contenders.per_class(self._fewest_of_each(lookahead))
+        alpha = lookahead.now.alpha
         if alpha.shape[1] == _BINARY:
             return np.maximum(np.ceil(votes_that_outweigh(strongest_other(alpha), self._accepted) - alpha), 0.0)
         pooled = lookahead.distinct()
         if pooled is None:
-            return self._search_each(alpha)
+            return lookahead.contenders.per_class(self._search(lookahead))
         representatives, stands_for = pooled
-        return np.asarray(self._search_each(representatives.now.alpha)[stands_for])
+        return np.asarray(representatives.contenders.per_class(self._search(representatives))[stands_for])
 
     def calibrated(self, calibration: Calibration, *, favourable: bool = False) -> Requirement:
         needed = calibration.needed_for(self.min_probability, favourable=favourable)
@@ -72,12 +68,35 @@ class Posterior(Requirement):
             f"the job asks for {self.min_probability:g}.",
         )
 
-    def _fewest_in_one_step(self, posterior_after: PosteriorAfter, c: int, given: Array) -> Array:
-        """The fewest votes for class c, where the model computes any number of votes in one step; shape (items,)."""
-        items, classes = given.shape
-        at_once = _MANY_AT_ONCE if items * classes <= _FEW else 2
-        doubt = self._doubt(given.sum(axis=1) - given[:, c])
-        return fewest_votes(lambda votes: np.asarray(1 - posterior_after(c, votes)[..., c] <= doubt), items, at_once)
+    def _fewest_of_each(self, lookahead: Lookahead) -> Array:
+        """The fewest votes for each of the contenders that make it the accepted label, shape (answers,)."""
+        label, each = lookahead.contenders.label, lookahead.each_contender
+        after, rows = each.posterior_after_votes(label), np.arange(len(label))
+        if after is None:
+            return self._fewest_by_steps(each, label)
+        doubt = self._doubt(each.state.votes.sum(axis=1) - each.state.votes[rows, label])
+        at_once = _MANY_AT_ONCE if each.state.votes.size <= _FEW else 2
+        return fewest_votes(lambda votes: np.asarray(1 - after(votes)[..., rows, label] <= doubt), len(label), at_once)
+
+    def _fewest_by_steps(self, lookahead: Lookahead, label: Index) -> Array:
+        """The same where the model learns answer by answer: of many steps, few are looked at."""
+        needed = np.where(self.satisfied(lookahead.now) & lookahead.now.leads_alone(label), 0.0, np.inf)
+        for steps in (_MANY_AT_ONCE, HORIZON):  # few are enough for most items
+            if len(pending := np.flatnonzero(np.isinf(needed))):
+                found = 1 + self._fewest_within(lookahead.rows(pending), label[pending], steps)
+                needed[pending] = np.where(found > steps, np.inf, found)
+        return np.minimum(needed, HORIZON)
+
+    def _fewest_within(self, lookahead: Lookahead, label: Index, steps: int) -> Array:
+        """The fewest votes for class label[i] in addition to one, less than `steps`; shape (items,)."""
+        ahead, each = lookahead.after_each(label, steps), np.arange(len(label))
+
+        def met(votes: Array) -> Mask:
+            looked_at = ahead.rows((votes.astype(np.intp) * len(label) + each).ravel()).now
+            found = self.satisfied(looked_at) & looked_at.leads_alone(np.tile(label, len(votes)))
+            return np.asarray(found.reshape(votes.shape))
+
+        return fewest_votes(met, len(label), most=steps)
 
     @property
     def _accepted(self) -> float:
@@ -87,17 +106,15 @@ class Posterior(Requirement):
         """How likely a label with so many answers against it may be wrong by the model; shape (items,) or a number."""
         return self._accepted
 
-    def _search_each(self, alpha: Array) -> Array:
-        """Search once for all classes with equal parameters on these items: a handful among a thousand labels."""
-        first, position = np.unique(first_equal_rows(alpha.T), return_inverse=True)
-        found = np.stack([self._search(alpha, int(c)) for c in first], axis=1)
-        return np.asarray(found[:, position.ravel()])
+    def _search(self, lookahead: Lookahead) -> Array:
+        """The same for counted votes: each adds one to the parameter of its class."""
+        label, alpha = lookahead.contenders.label, lookahead.each_contender.now.alpha
 
-    def _search(self, alpha: Array, c: int) -> Array:
         def met(votes: Array) -> Mask:
             after = np.tile(alpha, (len(votes), 1))
-            after[:, c] += votes.ravel()
-            met = (after[:, c] > strongest_other(after)[:, c]) & self._likely_enough(after)
+            rows, own = np.arange(votes.size), np.tile(label, len(votes))
+            after[rows, own] += votes.ravel()
+            met = (after[rows, own] > strongest_other(after)[rows, own]) & self._likely_enough(after)
             return np.asarray(met.reshape(votes.shape))
 
         return fewest_votes(met, len(alpha))

@@ -5,8 +5,8 @@ from typing import Annotated, Literal
 import numpy as np
 from pydantic import Field
 
-from app.policy.core.arrays import Array
-from app.policy.core.belief import Belief
+from app.policy.core.arrays import Array, Mask
+from app.policy.core.belief import Belief, two_strongest
 from app.policy.core.binomial_tail import chance_of_so_few, votes_that_outweigh
 from app.policy.core.decision import Reason
 from app.policy.requirements.on_counts import OnCounts, two_highest, votes_in_words, with_extra_votes
@@ -40,6 +40,14 @@ class Significance(OnCounts):
             examples=[0.05],
         ),
     ] = 0.05
+
+    def satisfied(self, belief: Belief) -> Mask:
+        """Whole votes are looked up in a table; weighted ones are tested, which takes less than finding the bound."""
+        if belief.weights is belief.votes:
+            return super().satisfied(belief)
+        counts, rows = self.counts(belief), np.arange(len(belief.votes))
+        many, few = (counts[rows, label] for label in two_strongest(counts))
+        return np.asarray(chance_of_so_few(few, many) <= self.alpha * _STRICTLY_BELOW)
 
     def reason(self, belief: Belief, item: int) -> Reason:
         first, second = two_highest(belief.weights, item)

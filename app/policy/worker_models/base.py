@@ -3,6 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from itertools import accumulate
 from typing import Annotated, ClassVar
 
 import numpy as np
@@ -24,8 +25,8 @@ SkillPrior = Annotated[
     ),
 ]
 
-# P(class), shape (*, items, classes), after votes[*, i] more answers with class c on item i
-PosteriorAfter = Callable[[int, Array], Array]
+# P(class), shape (*, items, classes), after votes[*, i] more answers on item i, all with the same class
+PosteriorAfter = Callable[[Array], Array]
 
 
 @dataclass(frozen=True)
@@ -78,9 +79,24 @@ class WorkerModel(Policy, ABC):
         """The state of `learn` alone: for looking ahead, where the new skill is not needed."""
         return self.learn(state, context, skill, label)[0]
 
-    def posterior_after(self, state: State, skill: Array) -> PosteriorAfter | None:  # noqa: ARG002  answer by answer
-        """A function that gives P(class) after any number of equal answers at once; None: only answer by answer."""
+    def after_answers(self, state: State, context: ItemContext, skill: Array, label: Index, times: int) -> State:
+        """The states after one answer label[i], after two, and so on, of the same worker; shape (times * items, *)."""
+        states = list(
+            accumulate(range(times), lambda before, _: self.after_answer(before, context, skill, label), initial=state)
+        )
+        return State(
+            *(np.concatenate([getattr(each, name) for each in states[1:]]) for name in ("votes", "model_state"))
+        )
+
+    def posterior_after(self, state: State, skill: Array, label: Index) -> PosteriorAfter | None:  # noqa: ARG002  answer by answer
+        """A function that gives P(class) after any number of answers label[i]; None: only answer by answer."""
         return None
+
+    def of_questions(
+        self, state: State, context: ItemContext, skill: Array
+    ) -> tuple["WorkerModel", State, ItemContext, Array]:
+        """The questions that items are, and the model that decides about one: usually an item is one question."""
+        return self, state, context, skill
 
     def believed(self, shares: Array, skill: Array) -> Array:  # noqa: ARG002  nothing is kept of sources
         """What the opinions of a source say, as far as its skill, (parameters,), makes them reliable.

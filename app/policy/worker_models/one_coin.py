@@ -55,6 +55,18 @@ class OneCoin(OpinionShares):
         likely[rows, label] = right[:, 0] * alpha[rows, label]
         return State(one_more_vote(state.votes, label), match_moments(alpha, likely / row_sum(likely)))
 
+    def after_answers(self, state: State, context: ItemContext, skill: Array, label: Index, times: int) -> State:  # noqa: ARG002  the prior is in the state
+        """Answers for one class leave the others in proportion, so that one number stands for all of them."""
+        rows, alpha = np.arange(len(label)), state.model_state
+        own, others = one_against_others(alpha, label, *_right_and_wrong(skill, alpha.shape[1]), times)
+        kept = alpha.copy()
+        kept[rows, label] = 0.0
+        model_state = others[:, :, None] * kept
+        model_state[:, rows, label] = own
+        votes = np.repeat(state.votes[None], times, axis=0)
+        votes[:, rows, label] += np.arange(1, times + 1)[:, None]
+        return State(votes.reshape(-1, votes.shape[2]), model_state.reshape(-1, votes.shape[2]))
+
     def answer_likelihood(self, skill: Array, ballots: Ballots) -> Array:
         right, wrong = _right_and_wrong(skill, ballots.classes)
         same = ballots.label == np.arange(ballots.classes)[:, None]
@@ -64,6 +76,31 @@ class OneCoin(OpinionShares):
         chance = truth[ballots.label, np.arange(len(ballots.label))]
         coins = (sum_by(ballots.worker, each, ballots.workers) for each in (chance, 1 - chance))
         return np.stack(list(coins), axis=1)
+
+
+def one_against_others(alpha: Array, label: Index, right: Array, wrong: Array, times: int) -> tuple[Array, Array]:
+    """The parameter of class label[i] after 1, 2, ... answers for it, and the factor of the others; (times, items).
+
+    With a the parameter of the class, s the sum of the others and u = 1 - sum of their squares / s^2, which stays as it
+    is, an answer is for the class with the weight p = right a / (right a + wrong s), and the moments of `match_moments`
+    need a, s and u alone.
+    """
+    each = np.arange(len(label))
+    a, others = alpha[each, label], alpha.copy()
+    others[each, label] = 0.0
+    first = others.sum(axis=1)
+    u = (others * (first[:, None] - others)).sum(axis=1) / first**2
+    s, own, factor = first, np.empty((times, len(a))), np.empty((times, len(a)))
+    for number in range(times):
+        p = right[:, 0] * a / (right[:, 0] * a + wrong[:, 0] * s)
+        q, total = 1 - p, a + s
+        pairs = 2 * a * s + u * s**2 + 2 * (p * s + q * (a + u * s))
+        spread = pairs / ((total + 1) * (total + 2))
+        variance = spread / (total + 1) + q * (2 * p + u * q) / (total + 1) ** 2
+        size = np.divide(spread, variance, out=total + 1, where=variance > 0) / (total + 1)
+        a, s = (a + p) * size, (s + q) * size
+        own[number], factor[number] = a, s / first
+    return own, factor
 
 
 def _coins(alpha: Array, skill: Array, label: Index) -> Array:

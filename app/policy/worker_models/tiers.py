@@ -7,7 +7,7 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
 from app.policy.core.arrays import Array, Index
-from app.policy.core.belief import Belief, ItemContext, State, one_more_vote
+from app.policy.core.belief import Belief, ItemContext, State
 from app.policy.core.policy import without_doctests
 from app.policy.core.text import Label
 from app.policy.worker_models.inference.counted_votes import DirichletShares
@@ -74,10 +74,16 @@ class Tiers(DirichletShares):
     def chances(self, belief: Belief, skill: Array) -> Array:  # noqa: ARG002  a weight is not an accuracy
         return np.asarray(belief.alpha / belief.alpha.sum(axis=1, keepdims=True))
 
-    def learn(self, state: State, context: ItemContext, skill: Array, label: Index) -> tuple[State, Array]:  # noqa: ARG002  weights
-        rounds_before = state.votes.sum(axis=1)
+    def learn(self, state: State, context: ItemContext, skill: Array, label: Index) -> tuple[State, Array]:
+        return self.after_answers(state, context, skill, label, times=1), skill
+
+    def after_answers(self, state: State, context: ItemContext, skill: Array, label: Index, times: int) -> State:  # noqa: ARG002  weights
+        """Each answer weighs `growth` times as much as the one before."""
+        rounds_before = state.votes.sum(axis=1) + np.arange(times)[:, None]
         weight = np.exp(np.minimum(np.log(skill[:, 0]) + rounds_before * np.log(skill[:, 1]), np.log(_MAX_WEIGHT)))
-        model_state = state.model_state.copy()
-        model_state[np.arange(len(label)), label] += weight
-        model_state[:, -1] += weight**2
-        return State(one_more_vote(state.votes, label), model_state), skill
+        each = np.arange(len(label))
+        votes, model_state = (np.repeat(kept[None], times, axis=0) for kept in (state.votes, state.model_state))
+        votes[:, each, label] += np.arange(1, times + 1)[:, None]
+        model_state[:, each, label] += weight.cumsum(axis=0)
+        model_state[:, :, -1] += (weight**2).cumsum(axis=0)
+        return State(votes.reshape(-1, votes.shape[2]), model_state.reshape(-1, model_state.shape[2]))

@@ -10,7 +10,8 @@ from app.policy.core.policy import ONE_LABEL
 from app.policy.worker_models.inference.counted_votes import DirichletShares
 from app.policy.worker_models.inference.dirichlet_skills import DirichletSkills
 
-_HALVINGS = 52  # of an interval of length 1: as far as floats reach
+_MOST_STEPS = 60  # about six are needed
+_CLOSE = 1e-15
 _TIE = 1e-9  # strengths that are equal on paper differ in the last bits of a float
 _BALLOT = 2  # numbers kept per answer: its label, and its worker's reliability
 
@@ -67,6 +68,19 @@ class Weighted(DirichletShares, DirichletSkills):
             ballots = ballots[:, :-1]
         return State(one_more_vote(state.votes, label), ballots.reshape(items, ballots.shape[1] * _BALLOT)), skill
 
+    def after_answers(self, state: State, context: ItemContext, skill: Array, label: Index, times: int) -> State:  # noqa: ARG002  ballots
+        """With as many equal ballots."""
+        items, width = state.model_state.shape
+        ballots = np.full((times, items, width + times * _BALLOT), np.nan)
+        ballots[:, :, :width] = state.model_state
+        votes = np.repeat(state.votes[None], times, axis=0)
+        votes[:, np.arange(items), label] += np.arange(1, times + 1)[:, None]
+        ballot = np.stack([label, self.accuracy(skill)], axis=1)
+        for number in range(times):
+            begin = width + number * _BALLOT
+            ballots[number:, :, begin : begin + _BALLOT] = ballot
+        return State(votes.reshape(times * items, -1), ballots.reshape(times * items, -1))
+
     def score(self, skill: Array, agreed: Mask) -> Array:
         return skill + np.stack([agreed, ~agreed], axis=1)
 
@@ -75,15 +89,15 @@ def weighted_counts(state: State) -> Array:
     """a~ of every class against the strongest one, one pseudo-ballot each included, shape (items, classes)."""
     items, classes = state.votes.shape
     ballots = state.model_state.reshape(items, state.model_state.shape[1] // _BALLOT, _BALLOT)
-    label, theta = ballots[:, None, :, 0], ballots[:, None, :, 1]
+    label, theta = np.nan_to_num(ballots[:, :, 0], nan=-1).astype(np.intp), ballots[:, :, 1]
     right = theta * (classes - 1)
     pull = np.nan_to_num((right - (1 - theta)) / (right + (1 - theta)))  # 2 theta - 1 between two classes
-    for_class = pull * (label == np.arange(classes)[:, None])  # (items, classes, ballots)
-    strength = for_class.sum(axis=2)
+    rows = np.arange(items)
+    cell = rows[:, None] * classes + np.maximum(label, 0)  # a ballot that is none has no pull
+    strength = np.bincount(cell.ravel(), pull.ravel(), items * classes).reshape(items, classes)
     strongest = strength >= strength.max(axis=1, keepdims=True) - _TIE
-    rows, leader = np.arange(items), np.where(strongest, state.votes, -1).argmax(axis=1)  # among equals, most votes
-    for_leader = for_class[rows, leader][:, None]
-    share = _shares(for_leader - for_class, state.votes > 0)
+    leader = np.where(strongest, state.votes, -1).argmax(axis=1)  # among equals, most votes
+    share = _shares(label, pull, leader, state.votes > 0)
     size = state.votes[rows, leader][:, None] + state.votes + 2
     counts = (1 - share) * size
     counts[rows, leader] = 0.0  # the leader is compared with its strongest rival
@@ -92,28 +106,39 @@ def weighted_counts(state: State) -> Array:
     return np.asarray(np.where(alike, (share * size)[rows, rival][:, None], counts))
 
 
-def _shares(pull: Array, voted: Mask) -> Array:
-    """`most_likely_share` of each class, (items, classes, ballots); those without votes are computed once."""
+def _shares(label: Index, pull: Array, leader: Index, voted: Mask) -> Array:
+    """P of Eq. 9 for the leader against each class, (items, classes); those without votes are computed once."""
     computed = voted.copy()
     stands_for = (~voted).argmax(axis=1)  # the first class without votes; where there is none, it is not used
     computed[np.arange(len(voted)), stands_for] = True
+    item, rival = np.nonzero(computed)
+    said = label[item]
+    for_leader = (said == leader[item][:, None]).astype(np.float64) - (said == rival[:, None])
     share = np.empty(voted.shape)
-    share[computed] = most_likely_share(pull[computed])
+    share[computed] = most_likely_share(pull[item] * for_leader)
     return np.where(computed, share, np.take_along_axis(share, stands_for[:, None], axis=1))
 
 
 def most_likely_share(pull: Array) -> Array:
-    """P of Eq. 9 by halving; pull is 2 theta - 1 for a ballot in favour, its negative against, 0 for none.
+    """P of Eq. 9 by Newton's method; pull is 2 theta - 1 for a ballot in favour, its negative against, 0 for none.
 
     Each ballot has likelihood 1/2 + pull (P - 1/2), so the logarithm is concave and its derivative falls from
-    infinity at P = 0 to minus infinity at P = 1.
+    infinity at P = 0 to minus infinity at P = 1. A step that leaves the interval in which P must lie halves it instead.
 
     >>> most_likely_share(np.array([[1.0, 1.0, -1.0]])).round(6).tolist()  # perfect workers: (2 + 1) of (3 + 2)
     [0.6]
     """
-    low, high = np.zeros(len(pull)), np.ones(len(pull))
-    for _ in range(_HALVINGS):
-        middle = (low + high) / 2
-        slope = (pull / (0.5 + pull * (middle[:, None] - 0.5))).sum(axis=1) + 1 / middle - 1 / (1 - middle)
-        low, high = np.where(slope > 0, middle, low), np.where(slope > 0, high, middle)
-    return np.asarray((low + high) / 2)
+    low, share, high = (np.full(len(pull), each) for each in (_CLOSE, 0.5, 1 - _CLOSE))
+    moving = np.ones(len(pull), dtype=bool)  # each row stops by itself, so that others do not change its last bits
+    for _ in range(_MOST_STEPS):
+        each = pull / (0.5 + pull * (share[:, None] - 0.5))
+        slope = each.sum(axis=1) + 1 / share - 1 / (1 - share)
+        low, high = np.where(slope > 0, share, low), np.where(slope > 0, high, share)
+        step = slope / ((each**2).sum(axis=1) + 1 / share**2 + 1 / (1 - share) ** 2)
+        outside = (share + step < low) | (share + step > high)
+        found = np.where(outside, (low + high) / 2, share + step)
+        still = moving & (np.abs(found - share) > _CLOSE)
+        share, moving = np.where(moving, found, share), still
+        if not moving.any():
+            break
+    return share

@@ -44,6 +44,7 @@ class ItemFacts:
 
 
 Judged = tuple[ItemDecision, Verdict]
+_MOST_NUMBERS = 1_000_000  # new items times labels that are judged together: a few arrays of 8 MB
 Row = TypeVar("Row", bound=ItemRow | Item)
 
 
@@ -160,31 +161,21 @@ def judge_open(engine: Engine, items: Sequence[Item]) -> list[Item]:
 
 
 def judge_new(engine: Engine, items: Sequence[ItemFacts]) -> list[ItemDecision]:
-    """Decide about items without answers. Equal items share one decision."""
-    context = context_of(engine, items)
-    state = engine.initial(context)
-    judgement = engine.judge(state, context)
-    columns = [
-        state.votes,
-        state.model_state,
-        judgement.tier,
-        judgement.priority,
-        judgement.max_open_assignments,
-        judgement.progress,
-        judgement.closed,
-        judgement.confidence,
-        judgement.winner,
-        context.cost,
-    ]
-    if context.prior is not None:
-        columns.append(np.nan_to_num(context.prior))
-    _, firsts, kinds = np.unique(np.column_stack(columns), axis=0, return_index=True, return_inverse=True)
-    votes, model_state = state.votes.astype(int).tolist(), state.model_state.tolist()
-    decisions = [
-        _decision(votes[row], model_state[row], judgement, row, engine.verdict(judgement, row))
-        for row in firsts.tolist()
-    ]
-    return [decisions[kind] for kind in kinds.ravel().tolist()]
+    """Decide about items without answers. Equal items are judged once."""
+    by_chance = Uses.NUMBER in engine.uses
+    first: dict[object, int] = {}
+    position = [first.setdefault((item.kind, item.item_id if by_chance else 0), len(first)) for item in items]
+    different: list[ItemFacts] = []
+    for item, kind in zip(items, position, strict=True):
+        if kind == len(different):
+            different.append(item)
+    size = max(_MOST_NUMBERS // max(len(engine.policy.labels), 1), 1)
+    judged: list[ItemDecision] = []
+    for start in range(0, len(different), size):
+        part = different[start : start + size]
+        state = engine.initial(context_of(engine, part))
+        judged += [decision for decision, _ in _judge_now(engine, state, part)]
+    return [judged[kind] for kind in position]
 
 
 def judge_as_first_vote(engine: Engine, item: Item, skill: Array, said: Said) -> tuple[ItemDecision, Verdict]:

@@ -261,7 +261,7 @@ def test_information_is_what_uncertainty_loses_on_average(votes, order):
     """With exact Bayes the value is H(now) minus the mean of H(after), summed answer by answer."""
     lookahead, information = anonymous(votes), Information(order=order)
     after = sum(
-        lookahead.chances[:, k] * _uncertainty(lookahead.after_all(k).now.posterior, order) for k in range(len(votes))
+        lookahead.chances[:, k] * _uncertainty(lookahead.after(k).now.posterior, order) for k in range(len(votes))
     )
     lost = _uncertainty(lookahead.now.posterior, order) - after
     assert information.value(lookahead, JOB)[0] == pytest.approx(lost[0], abs=1e-11)
@@ -318,10 +318,10 @@ def test_a_thousand_labels_are_a_handful_of_outcomes():
     votes = np.zeros((1, 12))
     votes[0, [2, 5]] = 3, 1
     lookahead = anonymous(votes)
-    apart = [lookahead.after_all(c).now.certainty[0] - lookahead.now.certainty[0] for c in range(12)]
-    assert len(lookahead.different_answers()) == 3
+    apart = [lookahead.after(c).now.certainty[0] - lookahead.now.certainty[0] for c in range(12)]
+    assert sorted(lookahead.answers.label.tolist()) == [0, 2, 5]
     assert certainty_gains(lookahead)[0] == pytest.approx(apart, abs=1e-12)
-    assert len(anonymous(np.zeros((1, 1000))).different_answers()) == 1
+    assert anonymous(np.zeros((1, 1000))).answers.label.tolist() == [0]
 
 
 def test_named_priors_keep_labels_apart():
@@ -329,4 +329,5 @@ def test_named_priors_keep_labels_apart():
     prior = np.array([[0.5, 0.2, 0.2, 0.1]])
     context = ItemContext(np.ones(1), np.zeros(1), np.arange(1), prior)
     lookahead = Lookahead.of(Anonymous(), Anonymous().start(context, 4), context)
-    assert [classes.tolist() for _, classes in lookahead.different_answers()] == [[0], [1, 2], [3]]
+    assert sorted(lookahead.answers.label.tolist()) == [0, 1, 3]
+    assert lookahead.answers.position[0, 1] == lookahead.answers.position[0, 2]

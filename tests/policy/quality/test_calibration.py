@@ -217,9 +217,9 @@ def test_dissent_raises_what_a_label_needs():
         lookahead = engine.lookahead(state, context)
         short = int(engine.requirement.shortfalls(lookahead)[0, 0])
         for _ in range(short - 1):
-            lookahead = lookahead.after_all(0)
+            lookahead = lookahead.after(0)
         assert not engine.requirement.satisfied(lookahead.now)[0]
-        assert engine.requirement.satisfied(lookahead.after_all(0).now)[0]
+        assert engine.requirement.satisfied(lookahead.after(0).now)[0]
         needed.append(calibration.needed_for(0.95) + 2.5 * np.log(len(answers)))
-        assert special.logit(lookahead.after_all(0).now.certainty[0]) >= needed[-1] - 1e-6
+        assert special.logit(lookahead.after(0).now.certainty[0]) >= needed[-1] - 1e-6
     assert needed == sorted(set(needed))

@@ -82,7 +82,7 @@ def test_a_vote_brings_its_class_one_nearer(steady_requirement, classes, most):
     here = prospect_of(all_votes(classes, most))
     for c in range(classes):
         away = steady_requirement.shortfalls(here)[:, c]
-        after = steady_requirement.shortfalls(here.after_all(c))[:, c]
+        after = steady_requirement.shortfalls(here.after(c))[:, c]
         near = away < HORIZON
         np.testing.assert_array_equal(after[near], np.maximum(away - 1, 0)[near])
 

@@ -103,4 +103,4 @@ def test_one_answer_foreseen_is_that_answer(classes, data):
     lookahead = Lookahead.of(model, state, context, skill)
     assert lookahead.posterior_after_votes is not None
     for c in range(classes):
-        np.testing.assert_allclose(lookahead.posterior_after(c), lookahead.after_all(c).now.posterior, atol=1e-12)
+        np.testing.assert_allclose(lookahead.posterior_after(c), lookahead.after(c).now.posterior, atol=1e-12)

@@ -174,7 +174,7 @@ def test_the_shortfall_is_what_trying_finds(model):
     needed = engine.requirement.shortfall(lookahead)[0]
     given = 0
     while not engine.requirement.satisfied(lookahead.now)[0] and given < 100:
-        lookahead, given = lookahead.after_all(0), given + 1
+        lookahead, given = lookahead.after(0), given + 1
     assert needed == given
 
 

@@ -120,8 +120,8 @@ def check_labels_are_treated_alike(model, seed=7):
     ahead = Lookahead.of(model, state, context, rng.uniform(1, 9, (20, parameters)))
     swapped = [0, 1, 3, 2, 4]
     assert ahead.chances[:, 2] == pytest.approx(ahead.chances[:, 3])
-    after = ahead.after_all(3).now.posterior
-    assert ahead.after_all(2).now.posterior == pytest.approx(after[:, swapped], rel=1e-6, abs=1e-12)
+    after = ahead.after(3).now.posterior
+    assert ahead.after(2).now.posterior == pytest.approx(after[:, swapped], rel=1e-6, abs=1e-12)
 
 
 @pytest.mark.parametrize(

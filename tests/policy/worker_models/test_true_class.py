@@ -54,7 +54,7 @@ def test_what_will_be_answered_is_what_beliefs_average_to(answers, right, wrong)
     """Exact Bayes: the mean of the posteriors after each answer, weighted by its probability, is the posterior now."""
     skill = np.array([[right, wrong]])
     lookahead = Lookahead.of(ONE_ACCURACY, after(ONE_ACCURACY, answers, 3), FACTS, skill)
-    mean = sum(lookahead.chances[0, c] * lookahead.after_all(c).now.posterior[0] for c in range(3))
+    mean = sum(lookahead.chances[0, c] * lookahead.after(c).now.posterior[0] for c in range(3))
     assert lookahead.chances.sum() == pytest.approx(1)
     assert mean == pytest.approx(lookahead.now.posterior[0], abs=1e-9)
 
@@ -74,9 +74,9 @@ def test_a_prior_makes_classes_differ_though_nobody_has_voted():
     """With priors of .6, .3 and .1 for three labels, each answer leads to a different result."""
     context = replace(FACTS, prior=np.array([[0.6, 0.3, 0.1]]))
     lookahead = Lookahead.of(ONE_ACCURACY, ONE_ACCURACY.start(context, 3), context)
-    assert lookahead.namesakes.tolist() == [0, 1, 2]
+    assert sorted(lookahead.answers.label.tolist()) == [0, 1, 2]
     level = Lookahead.of(ONE_ACCURACY, ONE_ACCURACY.start(FACTS, 3), FACTS)
-    assert level.namesakes.tolist() == [0, 0, 0]
+    assert level.answers.label.tolist() == [0]
 
 
 def test_telling_answers_again_is_hearing_them_one_by_one():

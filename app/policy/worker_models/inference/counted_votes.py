@@ -73,3 +73,10 @@ class CountedVotes(DirichletShares):
 
     def learn(self, state: State, context: ItemContext, skill: Array, label: Index) -> tuple[State, Array]:  # noqa: ARG002  a count
         return State(one_more_vote(state.votes, label), state.model_state), skill
+
+    def after_answers(self, state: State, context: ItemContext, skill: Array, label: Index, times: int) -> State:
+        """Each answer counts as the first one does."""
+        counted = self.after_answer(state, context, skill, label).votes - state.votes
+        further = np.arange(1, times + 1)[:, None, None]
+        votes = (state.votes + further * counted).reshape(-1, counted.shape[1])
+        return State(votes, np.empty((len(votes), 0)))

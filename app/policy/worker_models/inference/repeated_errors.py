@@ -48,14 +48,16 @@ def log_factor(votes: Array, concentration: float) -> Array:
     return np.asarray(among_wrong + together + wrong * np.log(classes - 1))
 
 
-def log_factor_of_more(votes: Array, c: int, more: Array, concentration: float) -> Array:
-    """The logarithm of the factors of `more` answers c on top of `votes`, (*, items, classes); more: (*, items)."""
-    classes = votes.shape[1]
+def log_factor_of_more(votes: Array, label: Index, more: Array, concentration: float) -> Array:
+    """The logarithm of the factors of more[*, i] answers label[i] on top of votes[i], shape (*, items, classes)."""
+    classes, each = votes.shape[1], np.arange(len(label))
     share = concentration / (classes - 1)
-    said, wrong = votes[:, c], _wrong(votes) + concentration
+    said, wrong = votes[each, label], _wrong(votes).astype(np.intp)
     gained = gammaln(said + more + share) - gammaln(said + share) + more * np.log(classes - 1)
-    found = gained[..., None] - gammaln(wrong + more[..., None]) + gammaln(wrong)
-    found[..., c] = 0.0
+    # Looked up: with many labels, that is ten times faster.
+    log_gamma = gammaln(np.arange(wrong.max(initial=0) + more.max(initial=0) + 1) + concentration)
+    found = gained[..., None] - log_gamma[wrong + more.astype(np.intp)[..., None]] + log_gamma[wrong]
+    found[..., each, label] = 0.0
     return np.asarray(found)
 
 

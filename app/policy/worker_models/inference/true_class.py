@@ -1,7 +1,8 @@
 """The base of worker models that keep the probability of each class: Bayes' rule, answer by answer."""
 
 from abc import abstractmethod
-from functools import cache, reduce
+from collections.abc import Callable
+from functools import reduce
 from typing import ClassVar
 
 import numpy as np
@@ -75,20 +76,34 @@ class TrueClassModel(WorkerModel):
         after = self.after_answer(state, context, skill, label)
         return after, skill + self.skill_gain(np.exp(after.model_state), label)
 
-    def posterior_after(self, state: State, skill: Array) -> PosteriorAfter:
-        now, classes = _items_last(state.model_state), state.votes.shape[1]
+    def after_answers(self, state: State, context: ItemContext, skill: Array, label: Index, times: int) -> State:  # noqa: ARG002  the prior is in the state
+        items, classes = state.votes.shape
+        more = np.repeat(np.arange(1.0, times + 1)[:, None], items, axis=1)
+        log_after = self._log_after(state, skill, label)(more).swapaxes(-2, -1)
+        votes = np.repeat(state.votes[None], times, axis=0)
+        votes[:, np.arange(items), label] += more
+        return State(votes.reshape(-1, classes), log_normalised(log_after.reshape(-1, classes)))
 
-        @cache  # the same class is looked at with one number of votes after the other
-        def gained_by(c: int) -> Array:
-            label = np.full(len(skill), c, dtype=np.intp)
-            return _items_last(np.log(self.likelihood(skill, label, classes)))
+    def posterior_after(self, state: State, skill: Array, label: Index) -> PosteriorAfter:
+        log_after = self._log_after(state, skill, label)
 
-        def after(c: int, votes: Array) -> Array:
-            further = now + votes[..., None, :] * gained_by(c)
-            if self.errors_repeat(classes):
-                further = further + log_factor_of_more(state.votes, c, votes, self.spread_of_errors).swapaxes(-2, -1)
+        def after(votes: Array) -> Array:
+            further = log_after(votes)
             weight = np.exp(further - further.max(axis=-2, keepdims=True))
             return np.asarray((weight / weight.sum(axis=-2, keepdims=True)).swapaxes(-2, -1))
+
+        return after
+
+    def _log_after(self, state: State, skill: Array, label: Index) -> Callable[[Array], Array]:
+        """Log P(class) up to a constant after votes[*, i] more answers label[i], shape (*, classes, items)."""
+        now, classes = _items_last(state.model_state), state.votes.shape[1]
+        gained = _items_last(np.log(self.likelihood(skill, label, classes)))
+
+        def after(votes: Array) -> Array:
+            further = now + votes[..., None, :] * gained
+            if not self.errors_repeat(classes):
+                return further
+            return further + log_factor_of_more(state.votes, label, votes, self.spread_of_errors).swapaxes(-2, -1)
 
         return after
 
