@@ -101,7 +101,9 @@ class JobPolicy(BaseModel):
     ] = ()
     requirement: Annotated[AnyRequirement, Field(description="When an item's label is good enough")] = Posterior()
     allocation: Annotated[AnyAllocation, Field(description="Which item to ask about next")] = Information()
-    worker_model: Annotated[AnyWorkerModel, Field(description="How much a worker's answer counts")] = Auto()
+    worker_model: Annotated[
+        AnyWorkerModel, Field(validate_default=True, description="How much a worker's answer counts")
+    ] = Auto()
     aggregation: Annotated[AnyAggregation, Field(description="How answers become the final label")] = ByModel()
     min_labels: Annotated[int, Field(ge=1, le=10_000, description="The fewest labels that every item gets")] = 1
     max_labels: Annotated[
@@ -223,11 +225,9 @@ class JobPolicy(BaseModel):
 
     @field_validator("worker_model")
     @classmethod
-    def _on_the_range_of_its_answers(cls, model: AnyWorkerModel, info: ValidationInfo) -> AnyWorkerModel:
-        answer = info.data.get("answer")
-        if not isinstance(answer, NumberAnswer) or not isinstance(model, NumberModel):
-            return model
-        return model.model_copy(update={"low": answer.low, "high": answer.high})
+    def _about_its_answers(cls, model: WorkerModel, info: ValidationInfo) -> WorkerModel:
+        answer, labels = info.data.get("answer"), info.data.get("labels")
+        return model if answer is None or labels is None else answer.learner(model, len(labels))
 
     @field_validator("max_labels")
     @classmethod

@@ -108,8 +108,12 @@ class AnswerKind(Policy, ABC):
         """The questions that an item is; None: it is one."""
         return None
 
+    def learner(self, model: WorkerModel, labels: int) -> WorkerModel:  # noqa: ARG002  as it is
+        """The job's worker model with what this kind says about answers: it is what fits and skills are about."""
+        return model
+
     def model(self, model: WorkerModel, labels: int) -> WorkerModel:  # noqa: ARG002  as it is
-        """The worker model that learns answers of this kind."""
+        """A stage of that model, as it learns and decides about items of this kind."""
         return model
 
     def requirement(self, requirement: Requirement, labels: Sequence[str]) -> Requirement:  # noqa: ARG002  as it is

@@ -14,6 +14,7 @@ from app.policy.core.arrays import Array, IntArray
 from app.policy.core.ballots import UNKNOWN
 from app.policy.core.belief import Belief, ItemContext
 from app.policy.core.number_belief import USUAL_HALF_WIDTH, NumberBelief
+from app.policy.worker_models import NumberModel, WorkerModel
 
 _LARGEST = 1e12
 
@@ -100,6 +101,11 @@ class NumberAnswer(AnswerKind):
 
     def classes(self, labels: int) -> int:  # noqa: ARG002  one estimate
         return 1
+
+    def learner(self, model: WorkerModel, labels: int) -> WorkerModel:  # noqa: ARG002  it has none
+        if not isinstance(model, NumberModel):
+            return model
+        return model.model_copy(update={"low": self.low, "high": self.high})
 
     @property
     def _close(self) -> float:

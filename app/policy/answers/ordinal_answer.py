@@ -20,7 +20,9 @@ class OrdinalAnswer(OneLabel):
 
         mode: argmax_c P(c);    median: the smallest c with P(1) + ... + P(c) >= 1/2.
 
-    Both are the same as soon as one label is more likely than all others together.
+    Both are the same as soon as one label is more likely than all others together. The median has the smallest expected
+    distance from the truth. The worker model `auto` learns how far from the truth this crowd errs
+    (`worker_models/inference/knows_or_guesses.py`); the other models do not look at the order.
     """
 
     kind: Literal["ordinal"] = "ordinal"
@@ -29,6 +31,9 @@ class OrdinalAnswer(OneLabel):
         Literal["mode", "median"],
         Field(description="Take the most likely label, or the median, which is closest to the truth on average"),
     ] = "mode"
+
+    def learner(self, model: WorkerModel, labels: int) -> WorkerModel:
+        return model.in_order(labels)
 
     def scores(self, belief: Belief) -> Array:
         return np.eye(belief.votes.shape[1])[belief.leader] if belief.by_median else belief.posterior

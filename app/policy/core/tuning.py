@@ -10,6 +10,7 @@ from typing import Annotated, NamedTuple
 
 _JUDGEMENT = "judgement, not measured"
 _BY_NUMBERS = "`bench/answer_kinds.py --choose`, three public sets (docs/research/answer-kinds.md)"
+_IN_ORDER = "web and adult2, and two simulated crowds (docs/research/ordinal.md)"
 
 
 class Chosen(NamedTuple):
@@ -218,6 +219,38 @@ class StageConstants:
 
 
 @dataclass(frozen=True)
+class OrderConstants:
+    """What is expected of workers where labels are in order (`worker_models/inference/knows_or_guesses.py`)."""
+
+    sure: Annotated[float, Chosen("how often a worker who knows the answer is right, before any answer", _IN_ORDER)] = (
+        0.9
+    )
+    sure_answers: Annotated[float, Chosen("how many answers that expectation is worth", _IN_ORDER)] = 50.0
+    decay: Annotated[
+        float,
+        Chosen("the weight of an error of one more step of those who know, before any answer", _IN_ORDER),
+    ] = 0.25
+    errors: Annotated[float, Chosen("how many errors that expectation is worth", _IN_ORDER)] = 30.0
+    guesses: Annotated[
+        float,
+        Chosen(
+            "guesses, of all labels alike, that are credited before those of the crowd show its favourites", _IN_ORDER
+        ),
+    ] = 200.0
+    min_answers: Annotated[
+        int, Chosen("answers on an item from which on it says something about errors and guesses", _IN_ORDER)
+    ] = 2
+    spread_of_errors: Annotated[
+        float,
+        Chosen(
+            "how different the wrong answers to one item are, where labels are in order: the concentration of Polya's "
+            "urn",
+            "`bench/ordinal.py`, against 2, 10 and none (docs/research/ordinal.md)",
+        ),
+    ] = 5.0
+
+
+@dataclass(frozen=True)
 class CopierConstants:
     """The third stage of `auto`: workers who copy one source (`worker_models/auto`)."""
 
@@ -408,6 +441,7 @@ class DefaultConstants:
     opinions: OpinionConstants = OpinionConstants()
     newcomers: NewcomerConstants = NewcomerConstants()
     stages: StageConstants = StageConstants()
+    order: OrderConstants = OrderConstants()
     copiers: CopierConstants = CopierConstants()
     pair: PairConstants = PairConstants()
     low_information: LowInformationConstants = LowInformationConstants()

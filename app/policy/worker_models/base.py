@@ -157,6 +157,10 @@ class WorkerModel(Policy, ABC):
         """The models that this one may become as answers come in. Only `auto` has more than itself."""
         return Stages((self.kind,), (self,))
 
+    def in_order(self, classes: int) -> "WorkerModel":  # noqa: ARG002  most do not look at the order
+        """The same model for labels that are in order."""
+        return self
+
     @property
     def fits_skills(self) -> bool:
         """Whether the model has a `refit` of its own that estimates skills, so that refits are useful."""

@@ -67,7 +67,7 @@ class Confusion(LatentTruth):
         counts[np.arange(items), :, label] = truth
         return self.packed(counts)
 
-    def sweep(self, posterior: Array, prior: Array, ballots: Ballots) -> tuple[Array, Array]:
+    def sweep(self, skill: Array, posterior: Array, prior: Array, ballots: Ballots) -> tuple[Array, Array]:  # noqa: ARG002  one explanation
         cell, rows, likelihoods = _cell(ballots), [], []
         for truth in range(ballots.classes):  # one by one, to save memory with many classes
             own = posterior[:, truth][ballots.item]

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from app.policy.core.ballots import Ballots
 from app.policy.core.belief import ItemContext
 from app.policy.worker_models import Anonymous, Auto, Confusion, OneCoin, SpamFilter, Tiers, TwoCoin, Weighted
+from app.policy.worker_models.inference.knows_or_guesses import KnowsOrGuesses
 
 
 def skill_of(model, classes, right, wrong):
@@ -28,6 +29,8 @@ def lopsided(model, classes, right, wrong):
     skill = skill_of(model, classes, right, wrong)
     if isinstance(model, TwoCoin | Confusion):
         skill[0] += 3.0
+    if isinstance(model, KnowsOrGuesses):
+        skill[-classes] += 0.3
     return skill
 
 
@@ -38,7 +41,20 @@ def renamed(model, skill, order):
         return skill.reshape(2, 2)[back].ravel()
     if isinstance(model, Confusion):
         return skill.reshape(classes, classes)[np.ix_(back, back)].ravel()
+    if isinstance(model, KnowsOrGuesses):
+        return np.concatenate([skill[:-classes], skill[-classes:][back]])
     return skill
+
+
+def evidence(model, skill):
+    """How many answers are behind each skill."""
+    return (skill[:, :2] if isinstance(model, KnowsOrGuesses) else skill).sum(axis=1)
+
+
+def some_order(model, classes, random):
+    """New names for the classes: any, or those of the reversed scale if the model looks at the order."""
+    each = range(classes)
+    return np.array(each[::-1] if isinstance(model, KnowsOrGuesses) else random.sample(each, classes))
 
 
 MODELS = [
@@ -57,6 +73,8 @@ CASES = [
     for classes in (2, 3, 5)
     if classes == 2 or not isinstance(model, TwoCoin)
 ]
+IN_ORDER = Auto().in_order(5)  # what `auto` is where labels are in order; never a job's own configuration
+CASES += [pytest.param(IN_ORDER, classes, id=f"in-order-{classes}") for classes in (3, 5)]
 ORDERLESS = [Anonymous(), SpamFilter(), Weighted(), Tiers(tiers={"only": {"initial": 1.2}})]
 
 LIGHT = settings(max_examples=20, deadline=None)

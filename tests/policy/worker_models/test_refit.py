@@ -17,6 +17,7 @@ from app.policy.worker_models.inference.answer_replay import replayed
 from tests.policy.worker_models.cases import (
     ANSWERS,
     CASES,
+    IN_ORDER,
     ITEMS,
     LIGHT,
     MODELS,
@@ -27,8 +28,9 @@ from tests.policy.worker_models.cases import (
     renamed,
 )
 
-FITTABLE = [OneCoin(), TwoCoin(), Confusion(), Auto()]
+FITTABLE = [OneCoin(), TwoCoin(), Confusion(), Auto(), IN_ORDER]
 fittable = pytest.mark.parametrize("model", FITTABLE, ids=lambda model: model.kind)
+counting = pytest.mark.parametrize("model", FITTABLE[:-1], ids=lambda model: model.kind)  # answers right and wrong
 
 
 def crowd_of(model, classes, workers):
@@ -96,9 +98,9 @@ def test_the_same_answers_give_the_same_fit(model):
 
 @pytest.mark.parametrize(("model", "classes"), [case for case in CASES if case.values[0] in FITTABLE])
 def test_renaming_classes_renames_the_fit(model, classes):
-    """No class is special to a fit."""
+    """Names do not matter to a fit."""
     ballots, _, _ = simulated(3, classes=classes)
-    order = np.roll(np.arange(classes), 1)
+    order = np.arange(classes)[::-1] if model is IN_ORDER else np.roll(np.arange(classes), 1)
     other = Ballots.of(ballots.item, ballots.worker, order[ballots.label], classes=classes)
     here, there = refitted(model, ballots), refitted(model, other)
     assert posterior(model, there)[:, order] == pytest.approx(posterior(model, here), rel=1e-6, abs=1e-12)
@@ -126,7 +128,7 @@ def test_a_reputation_counts_where_answers_are_few(model):
     assert posterior(model, model.refit(ballots, ItemContext.plain(1), prior, prior))[0].argmax() == 0
 
 
-@fittable
+@counting
 def test_where_the_truth_is_known_skills_are_counts(model):
     """With gold on every item a fit only counts right and wrong answers by class, and all items are certain."""
     ballots, truth, _ = simulated(5)
@@ -225,7 +227,7 @@ def test_leaving_answers_out_is_near_the_posterior_by_enumeration(model):
     assert np.abs(model.accuracy(refitted(model, SMALL).skill) - weighed / total).max() < 0.03
 
 
-@fittable
+@counting
 def test_a_coin_moves_no_item_in_a_fit(model):
     """Answers of a worker who is known to guess change no item, however many they are."""
     item = np.repeat(np.arange(6), 4)

@@ -11,8 +11,11 @@ from app.policy.worker_models.auto.copied_answers import Copied
 from app.policy.worker_models.auto.stage_models import CrowdAccuracy, Rows
 from app.policy.worker_models.base import WorkerModel
 from app.policy.worker_models.confusion import Confusion
+from app.policy.worker_models.inference.knows_or_guesses import KnowsOrGuesses
+from app.policy.worker_models.stages import Stages
 
 _BINARY = 2
+_MOST_IN_ORDER = 100  # with more labels, looking at every pair of them takes too long
 
 
 class Auto(CrowdAccuracy):
@@ -50,8 +53,26 @@ class Auto(CrowdAccuracy):
         Field(ge=0, le=100, description="Standard errors by which another stage must predict held-out answers better"),
     ] = 1.0
 
-    def stages(self, classes: int) -> AutoStages:
+    def stages(self, classes: int) -> Stages:
         return _stages(self, classes)
+
+    def in_order(self, classes: int) -> WorkerModel:
+        if classes == _BINARY or classes > _MOST_IN_ORDER:
+            return self
+        return AutoInOrder(prior=self.prior, margin=self.margin)
+
+
+class AutoInOrder(KnowsOrGuesses, Auto):
+    """`auto` where labels are in order: workers who know or guess. It has one stage.
+
+    A row per true class, averaged in, would take away what the order gains, and nobody looks for copiers
+    (docs/decisions/0040-labels-in-order.md).
+    """
+
+    kind: Literal["auto"] = "auto"
+
+    def stages(self, classes: int) -> Stages:  # noqa: ARG002  one stage
+        return Stages(("knows-or-guesses",), (self,))
 
 
 @lru_cache(maxsize=256)  # the engine asks for every request; building the models takes longer than a decision

@@ -31,6 +31,10 @@ class DirichletSkills(WorkerModel):
         """The skills that have these rows, shape (workers, parameters): the inverse of `dirichlets`."""
         return dirichlets[:, 0]
 
+    def rows(self, skill: Array) -> Array:
+        """The error rates to expect of each worker, shape (workers, rows, answers)."""
+        return expected(self.dirichlets(skill))
+
     def accuracy(self, skill: Array) -> Array:
         right, total = right_and_total(self.dirichlets(skill))
         return np.asarray(np.einsum("ij->i", right / total) / right.shape[1])
@@ -40,7 +44,7 @@ class DirichletSkills(WorkerModel):
         return interval_of_mean(right, total - right)
 
     def believed(self, shares: Array, skill: Array) -> Array:
-        return opinion_likelihood(expected(self.dirichlets(skill[None])), shares)
+        return opinion_likelihood(self.rows(skill[None]), shares)
 
     def stated_skill(self, accuracy: float, weight: float, classes: int) -> Array | None:
         """Rows with this accuracy, errors spread evenly; the weight is shared by the rows."""

@@ -42,7 +42,7 @@ class ErrorRate(LatentTruth):
         right = truth[np.arange(len(label)), label]
         return np.stack([right, 1 - right], axis=1)
 
-    def sweep(self, posterior: Array, prior: Array, ballots: Ballots) -> tuple[Array, Array]:
+    def sweep(self, skill: Array, posterior: Array, prior: Array, ballots: Ballots) -> tuple[Array, Array]:  # noqa: ARG002  one explanation
         who, classes = ballots.worker, ballots.classes
         right = posterior.ravel()[ballots.cell]
         found = prior + ballots.right_and_wrong(posterior)

@@ -11,7 +11,7 @@ from app.policy.core.ballots import Ballots, sum_by
 from app.policy.core.belief import ItemContext, State
 from app.policy.core.tuning import TUNED
 from app.policy.worker_models.base import Refitted, with_gold
-from app.policy.worker_models.inference.dirichlet_skills import DirichletSkills, expected
+from app.policy.worker_models.inference.dirichlet_skills import DirichletSkills
 from app.policy.worker_models.inference.repeated_errors import factor_of_answer, log_factor
 from app.policy.worker_models.inference.source_opinions import GivenOpinions, counts_of_opinions, opinion_likelihood
 from app.policy.worker_models.inference.true_class import MIN_PRIOR, TrueClassModel, log_normalised
@@ -54,20 +54,33 @@ class LatentTruth(TrueClassModel, DirichletSkills):
     calibrates: ClassVar[bool] = True
     shares_held: ClassVar[float] = np.inf  # pseudo-items per item that keep the shares of the classes equal
     learns_newcomers: ClassVar[bool] = False  # a fit also learns how accurate a new worker is expected to be
+    learns_errors: ClassVar[bool] = False  # and which errors a new worker is expected to make
 
     @abstractmethod
     def answer_probability(self, rows: Array, worker: Index, label: Index, classes: int) -> Array:
         """P(label[a] | true class) by row worker[a] of `rows`, shaped as `dirichlets`; shape (answers, classes)."""
 
     @abstractmethod
-    def sweep(self, posterior: Array, prior: Array, ballots: Ballots) -> tuple[Array, Array]:
+    def sweep(self, skill: Array, posterior: Array, prior: Array, ballots: Ballots) -> tuple[Array, Array]:
         """One step of a fit: the skills by P(t) = `posterior`, and the log-likelihood of each item's answers.
 
-        Each answer is judged by its worker's skill without its own contribution; shape (items, classes).
+        Each answer is judged by its worker's skill without its own contribution; shape (items, classes). `skill` is
+        that of the step before, for models whose answers have more than one explanation.
         """
 
     def likelihood(self, skill: Array, label: Index, classes: int) -> Array:
-        return self.answer_probability(expected(self.dirichlets(skill)), np.arange(len(label)), label, classes)
+        return self.answer_probability(self.rows(skill), np.arange(len(label)), label, classes)
+
+    def repeated(self, votes: Array, newcomer: Array) -> Array:  # noqa: ARG002  errors are spread evenly
+        """The log of how much likelier answers are because wrong ones repeat, (items, classes), in a crowd like this.
+
+        The crowd's errors are spread like those of `newcomer`, (parameters,).
+        """
+        return log_factor(votes, self.spread_of_errors)
+
+    def taught_by_opinions(self, skill: Array, shares: Array, posterior: Array) -> Array:
+        """What each opinion says about its source, which has skill[i]; shape (opinions, parameters)."""
+        return self.packed(counts_of_opinions(self.rows(skill), shares, posterior))
 
     def refit(self, ballots: Ballots, context: ItemContext, skill: Array, prior: Array) -> Refitted:  # noqa: ARG002  from the prior
         return self._fit(ballots, context, prior, _CONVERGED)
@@ -78,9 +91,8 @@ class LatentTruth(TrueClassModel, DirichletSkills):
         if ballots.opinions is not None:
             context = replace(context, prior=None)  # opinions are answers
         before = self.start(context, ballots.classes).model_state
-        repeated: Array | float = 0.0
-        if self.errors_repeat(ballots.classes):
-            repeated = log_factor(ballots.votes(), self.spread_of_errors)
+        votes, repeat = ballots.votes(), self.errors_repeat(ballots.classes)
+        repeated = self.repeated(votes, self.newcomer(ballots.classes)) if repeat else 0.0
         informed = ballots.answered | context.known
         opinions = None if ballots.opinions is None else GivenOpinions.of(ballots.opinions, informed)
         has_prior = None if context.prior is None else np.asarray(~np.isnan(context.prior).any(axis=1))
@@ -95,8 +107,10 @@ class LatentTruth(TrueClassModel, DirichletSkills):
                 posterior, steps = np.exp(log_normalised(_extrapolated(steps, weight))), []
             skill, likelihoods = self._step(skill, posterior, prior, ballots, opinions)
             if new.any():
-                of_crowd = self._newcomer_of_crowd(posterior, ballots, ~context.known, new)
+                of_crowd = self.newcomer_of_crowd(skill, posterior, ballots, ~context.known, new)
                 prior = np.where(new[:, None], of_crowd, prior)
+                if repeat and self.learns_errors:
+                    repeated = self.repeated(votes, of_crowd)
             shares = log_shares(posterior, informed, has_prior, self.shares_held)
             log_posterior = log_normalised(before + shares + likelihoods + repeated)
             found = np.exp(log_posterior)
@@ -104,7 +118,7 @@ class LatentTruth(TrueClassModel, DirichletSkills):
             posterior, iteration = found, iteration + 1
             steps.append(log_posterior)
         skill, likelihoods = self._step(skill, posterior, prior, ballots, opinions)
-        state = State(ballots.votes(), log_posterior)
+        state = State(votes, log_posterior)
         blind = self._blind(context, state, shares + likelihoods + repeated) if context.known.any() else None
         return Refitted(state, skill, iteration, converged=moved <= converged, blind=blind)
 
@@ -113,24 +127,22 @@ class LatentTruth(TrueClassModel, DirichletSkills):
     ) -> tuple[Array, Array]:
         """One `sweep` in which the opinions of sources are answers, too; `skill` is that of the step before."""
         if opinions is None:
-            return self.sweep(posterior, prior, ballots)
-        rows = expected(self.dirichlets(skill))
+            return self.sweep(skill, posterior, prior, ballots)
 
         def counted(part: GivenOpinions) -> Array:
             """What each opinion says about its source, (opinions, parameters)."""
-            of_source = rows[part.source]
-            return self.packed(counts_of_opinions(of_source, part.shares, posterior[part.item]))
+            return self.taught_by_opinions(skill[part.source], part.shares, posterior[part.item])
 
         taught = prior.copy()
         for part in opinions.parts(prior.shape[1]):
             part.added_to(taught, counted(part))
-        found, likelihoods = self.sweep(posterior, taught, ballots)
+        found, likelihoods = self.sweep(skill, posterior, taught, ballots)
         for part in opinions.parts(prior.shape[1]):
-            others = expected(self.dirichlets(without(found[part.source], counted(part))))
+            others = self.rows(without(found[part.source], counted(part)))
             likelihoods[part.item] += np.log(np.maximum(opinion_likelihood(others, part.shares), MIN_PRIOR))
         return found, likelihoods
 
-    def _newcomer_of_crowd(self, posterior: Array, ballots: Ballots, unknown: Mask, new: Mask) -> Array:
+    def newcomer_of_crowd(self, skill: Array, posterior: Array, ballots: Ballots, unknown: Mask, new: Mask) -> Array:  # noqa: ARG002  by the truth alone
         """The skill of a new worker of this crowd, shape (parameters,): as many pseudo-answers, with another accuracy.
 
             a = (e .8 + sum over workers of R / (T + s)) / (e + sum over workers of T / (T + s))
@@ -169,9 +181,11 @@ class LatentTruth(TrueClassModel, DirichletSkills):
             P(answer l of j on i) = sum over t of P(t) E[P(l | t, j)].
         """
         fit = self._fit(rest, context, prior, _NEARLY_CONVERGED)
-        probability = self.answer_probability(expected(self.dirichlets(fit.skill)), out.worker, out.label, out.classes)
+        probability = self.answer_probability(self.rows(fit.skill), out.worker, out.label, out.classes)
         if self.errors_repeat(rest.classes):
-            probability = probability * factor_of_answer(fit.state.votes[out.item], out.label, self.spread_of_errors)
+            share = self.share_of_wrong(fit.skill[out.worker], out.label, out.classes)
+            factor = factor_of_answer(fit.state.votes[out.item], out.label, self.spread_of_errors, share)
+            probability = probability * factor
         return np.asarray(np.log((np.exp(fit.state.model_state[out.item]) * probability).sum(axis=1)))
 
 

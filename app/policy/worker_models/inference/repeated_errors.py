@@ -9,6 +9,9 @@ which every wrong answer is drawn. With n_l answers l, and N_t = sum of n_l over
 which is 1 / (K - 1) for the first answer, and the same for any order of the answers (Polya's urn; Johnson, Kotz and
 Balakrishnan, Discrete Multivariate Distributions, 1997, chapter 35). With two labels nothing changes, and the
 opinions of sources are not counted. The functions here give the factors by which this differs from 1 / (K - 1).
+
+Where some wrong answers are likelier than others, b_tl of the wrong answers if the class is t, each starts with a b_tl
+instead of a / (K - 1), and the factors say by how much this differs from b_tl (`share`).
 """
 
 import numpy as np
@@ -17,16 +20,17 @@ from scipy.special import gammaln
 from app.policy.core.arrays import Array, Index
 
 
-def factor_of_answer(votes: Array, label: Index, concentration: float) -> Array:
+def factor_of_answer(votes: Array, label: Index, concentration: float, share: Array | None = None) -> Array:
     """By how much answer label[i] to item i is likelier than an independent one, for each true class; (items, classes).
+
+    `share`, (items, classes), is how likely a wrong answer is this one; without it, all are equally likely.
 
     >>> factor_of_answer(np.array([[2.0, 0.0, 0.0]]), np.array([0]), concentration=3).tolist()
     [[1.0, 1.4, 1.4]]
     """
-    classes = votes.shape[1]
     each = np.arange(len(label))
-    said = votes[each, label] + concentration / (classes - 1)
-    factor = (classes - 1) * said[:, None] / (_wrong(votes) + concentration)
+    expected = 1 / (votes.shape[1] - 1) if share is None else share
+    factor = (votes[each, label][:, None] / expected + concentration) / (_wrong(votes) + concentration)
     factor[each, label] = 1.0
     return np.asarray(factor)
 
@@ -48,15 +52,36 @@ def log_factor(votes: Array, concentration: float) -> Array:
     return np.asarray(among_wrong + together + wrong * np.log(classes - 1))
 
 
-def log_factor_of_more(votes: Array, label: Index, more: Array, concentration: float) -> Array:
-    """The logarithm of the factors of more[*, i] answers label[i] on top of votes[i], shape (*, items, classes)."""
+def log_factor_where_unequal(votes: Array, errors: Array, concentration: float) -> Array:
+    """The same where a wrong answer is l with probability errors[t, l] if the class is t; the diagonal is ignored.
+
+    >>> answers, even = np.array([[2.0, 1.0, 0.0]]), np.full((3, 3), 1 / 2)
+    >>> np.allclose(log_factor_where_unequal(answers, even, 3.0), log_factor(answers, 3.0))
+    True
+    """
+    wrong, found = _wrong(votes), np.empty_like(votes)
+    for truth, others in enumerate(~np.eye(votes.shape[1], dtype=bool)):
+        said, share = votes[:, others], errors[truth, others]
+        each = gammaln(said + concentration * share) - gammaln(concentration * share) - said * np.log(share)
+        found[:, truth] = each.sum(axis=1)
+    return np.asarray(found + gammaln(concentration) - gammaln(wrong + concentration))
+
+
+def log_factor_of_more(
+    votes: Array, label: Index, more: Array, concentration: float, share: Array | None = None
+) -> Array:
+    """The logarithm of the factors of more[*, i] answers label[i] on top of votes[i], shape (*, items, classes).
+
+    `share`, (items, classes), is how likely a wrong answer is label[i]; without it, all are equally likely.
+    """
     classes, each = votes.shape[1], np.arange(len(label))
-    share = concentration / (classes - 1)
-    said, wrong = votes[each, label], _wrong(votes).astype(np.intp)
-    gained = gammaln(said + more + share) - gammaln(said + share) + more * np.log(classes - 1)
+    expected = np.full((1, 1), 1 / (classes - 1)) if share is None else share
+    said, wrong = votes[each, label][:, None] + concentration * expected, _wrong(votes).astype(np.intp)
+    further = more[..., None]
+    gained = gammaln(said + further) - gammaln(said) - further * np.log(expected)
     # Looked up: with many labels, that is ten times faster.
     log_gamma = gammaln(np.arange(wrong.max(initial=0) + more.max(initial=0) + 1) + concentration)
-    found = gained[..., None] - log_gamma[wrong + more.astype(np.intp)[..., None]] + log_gamma[wrong]
+    found = gained - log_gamma[wrong + further.astype(np.intp)] + log_gamma[wrong]
     found[..., each, label] = 0.0
     return np.asarray(found)
 

@@ -38,6 +38,10 @@ class TrueClassModel(WorkerModel):
     def likelihood(self, skill: Array, label: Index, classes: int) -> Array:
         """P(label[a] | true class t) of a worker with skill[a], shape (answers, classes)."""
 
+    def share_of_wrong(self, skill: Array, label: Index, classes: int) -> Array | None:  # noqa: ARG002  even
+        """P(label[a] | true class t, wrong answer) of a worker with skill[a], (answers, classes); None: 1 / (K - 1)."""
+        return None
+
     def skill_gain(self, truth: Array, label: Index) -> Array:  # noqa: ARG002  skills stay
         """What label[a] adds to its worker's skill if item a has each true class with probability truth[a].
 
@@ -62,15 +66,21 @@ class TrueClassModel(WorkerModel):
 
     def chances(self, belief: Belief, skill: Array) -> Array:
         items, classes = belief.posterior.shape
-        each = [self.likelihood(skill, np.full(items, c, dtype=np.intp), classes) for c in range(classes)]
+        each = [self._likelihood_now(skill, np.full(items, c, dtype=np.intp), belief.votes) for c in range(classes)]
         return np.stack([(belief.posterior * of_class).sum(axis=1) for of_class in each], axis=1)
 
     def after_answer(self, state: State, context: ItemContext, skill: Array, label: Index) -> State:  # noqa: ARG002  the prior is in the state
-        votes = state.votes
-        likelihood = self.likelihood(skill, label, votes.shape[1])
-        if self.errors_repeat(votes.shape[1]):
-            likelihood = likelihood * factor_of_answer(votes, label, self.spread_of_errors)
-        return State(one_more_vote(votes, label), log_normalised(state.model_state + np.log(likelihood)))
+        likelihood = self._likelihood_now(skill, label, state.votes)
+        return State(one_more_vote(state.votes, label), log_normalised(state.model_state + np.log(likelihood)))
+
+    def _likelihood_now(self, skill: Array, label: Index, votes: Array) -> Array:
+        """`likelihood` where items have these votes already, of which wrong answers are repeated."""
+        classes = votes.shape[1]
+        likelihood = self.likelihood(skill, label, classes)
+        if not self.errors_repeat(classes):
+            return likelihood
+        share = self.share_of_wrong(skill, label, classes)
+        return np.asarray(likelihood * factor_of_answer(votes, label, self.spread_of_errors, share))
 
     def learn(self, state: State, context: ItemContext, skill: Array, label: Index) -> tuple[State, Array]:
         after = self.after_answer(state, context, skill, label)
@@ -98,12 +108,14 @@ class TrueClassModel(WorkerModel):
         """Log P(class) up to a constant after votes[*, i] more answers label[i], shape (*, classes, items)."""
         now, classes = _items_last(state.model_state), state.votes.shape[1]
         gained = _items_last(np.log(self.likelihood(skill, label, classes)))
+        share = self.share_of_wrong(skill, label, classes) if self.errors_repeat(classes) else None
 
         def after(votes: Array) -> Array:
             further = now + votes[..., None, :] * gained
             if not self.errors_repeat(classes):
                 return further
-            return further + log_factor_of_more(state.votes, label, votes, self.spread_of_errors).swapaxes(-2, -1)
+            factor = log_factor_of_more(state.votes, label, votes, self.spread_of_errors, share)
+            return further + factor.swapaxes(-2, -1)
 
         return after
 
