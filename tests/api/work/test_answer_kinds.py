@@ -8,6 +8,7 @@ import pytest
 
 from tests.api.crowds import refit
 from tests.jobs import JobClient
+from tests.waiting import finished
 
 TAGS = {"answer": {"kind": "choices"}, "labels": ["cat", "dog", "cow"], "budget": "200"}
 
@@ -148,6 +149,67 @@ async def test_the_median_of_labels_in_order(client):
         for worker, said in zip("abcde", "23455", strict=True):
             last = await say(job, "i1", worker, label=said)
         assert (last["verdict"], last["label"]) == ("stop", label)
+
+
+STARS = {"answer": {"kind": "ordinal"}, "labels": ["1", "2", "3", "4", "5"], "budget": "500"}
+
+
+async def rate(job: JobClient, truth: dict[str, int], seed: int) -> None:
+    """Six people who know, and err by a step now and then, and two who guess 4 or 5; until nothing is left to ask."""
+    rng = random.Random(seed)  # noqa: S311  a crowd is no secret
+    for worker in (*(f"w{n}" for n in range(1, 7)), "g1", "g2"):
+        while (found := await job.next(worker))["status"] == "continue":
+            (one,) = found["assignments"]
+            near = truth[one["item"]] + rng.choice([0] * 8 + [-1, 1])
+            label = rng.choice("45") if worker.startswith("g") else str(min(max(near, 1), 5))
+            sent = await job.http.post(f"{job.path}/answers", json={"assignment": one["id"], "label": label})
+            assert sent.status_code == 200, sent.text
+
+
+async def test_a_job_of_ratings_from_creation_to_results(client):
+    truth = {f"i{n}": n % 5 + 1 for n in range(1, 31)}
+    items: list[dict] = [{"key": key} for key in truth]
+    items[0] |= {"gold": "2"}
+    items[1] |= {"prior": {"3": 0.7, "4": 0.3}}
+    asks = {"requirement": {"kind": "count", "labels": 8}}
+    job = await create(client, STARS | asks, items)
+    stated = await client.post(f"{job.path}/workers", json=[{"worker": "w1", "accuracy": 0.95, "accuracy_weight": 50}])
+    assert stated.status_code in {200, 201}, stated.text
+    await rate(job, truth, 1)
+    assert (await refit(job))["state"] == "done"
+    results = await job.results()
+    assert {row["state"] for row in results} == {"resolved"}
+    assert sum(int(row["label"]) == truth[row["item"]] for row in results) >= 27
+    status = await job.status()
+    assert status["worker_model"] == {"kind": "auto", "prior": [4.0, 1.0], "margin": 1.0}
+    assert status["worker_model_in_force"]["kind"] == "knows-or-guesses"
+    skills = {row["worker"]: row["skill"] for row in (await client.get(f"{job.path}/workers")).json()["workers"]}
+    for skill in skills.values():
+        assert skill["low"] < skill["accuracy"] < skill["high"]
+    assert skills["w1"]["accuracy"] == pytest.approx(0.95, abs=0.05)
+    assert max(skills["g1"]["accuracy"], skills["g2"]["accuracy"]) < 0.55 < skills["w2"]["accuracy"]
+    found = (await client.get(f"{job.path}/items/i7")).json()
+    near, far = (found["posterior"][str(label)] for label in (2, 5))
+    assert found["posterior"]["3"] > near > far
+    for operation, body in (("forecast", None), ("replay", {"policies": ["job"], "labels_per_item": [2], "seeds": 2})):
+        asked = await client.post(f"{job.path}/{operation}", json=body)
+        assert asked.status_code == 202, asked.text
+        assert (await finished(client, asked.headers["location"]))["state"] == "done"
+    await a_second_job_takes_its_skills(client, job, truth)
+
+
+async def a_second_job_takes_its_skills(client, job: JobClient, truth: dict[str, int]) -> None:
+    """Workers keep what they showed, and a verdict says what the posterior is."""
+    second = await create(client, STARS | {"reputation": job.id}, [{"key": key} for key in truth])
+    said = await say(second, "i1", "w1", label="2")
+    assert said["verdict"] == "continue"
+    assert "0.95" in said["reason"]["message"]
+    assert (await say(second, "i1", "w2", label="2"))["verdict"] == "stop"
+    guessed = [await say(second, "i2", worker, label="5") for worker in ("g1", "g2")]
+    assert guessed[-1]["verdict"] == "continue"
+    other = await client.post("/v1/jobs", json=STARS | {"reputation": job.id, "answer": {"kind": "choice"}})
+    assert other.status_code == 422
+    assert other.json()["errors"][0]["pointer"] == "#/reputation"
 
 
 NUMBERS = {"answer": {"kind": "number", "low": 0, "high": 100}, "budget": "500"}
