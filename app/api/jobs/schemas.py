@@ -138,7 +138,11 @@ class WorkerModelInForce(BaseModel):
     """The worker model in use, and why."""
 
     kind: Annotated[
-        str, Field(description="Under `auto` one of one-coin, two-coin, confusion and copied (some workers copy)")
+        str,
+        Field(
+            description="Under `auto` one of one-coin, two-coin, confusion and copied (some workers copy), or "
+            "knows-or-guesses where labels are in order"
+        ),
     ]
     reason: Annotated[ReasonOut, Field(description="Why this one")]
     heldout_log_likelihood: Annotated[

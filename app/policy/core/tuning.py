@@ -225,18 +225,20 @@ class OrderConstants:
     sure: Annotated[float, Chosen("how often a worker who knows the answer is right, before any answer", _IN_ORDER)] = (
         0.9
     )
-    sure_answers: Annotated[float, Chosen("how many answers that expectation is worth", _IN_ORDER)] = 50.0
+    known: Annotated[
+        float, Chosen("answers of those who know, per answer of the job, that this expectation is worth", _IN_ORDER)
+    ] = 0.5
     decay: Annotated[
         float,
         Chosen("the weight of an error of one more step of those who know, before any answer", _IN_ORDER),
     ] = 0.25
-    errors: Annotated[float, Chosen("how many errors that expectation is worth", _IN_ORDER)] = 30.0
+    errors: Annotated[float, Chosen("errors, per answer of the job, that this expectation is worth", _IN_ORDER)] = 0.1
     guesses: Annotated[
         float,
         Chosen(
-            "guesses, of all labels alike, that are credited before those of the crowd show its favourites", _IN_ORDER
+            "guesses of all labels alike, per answer of the job, that are credited beside the crowd's own", _IN_ORDER
         ),
-    ] = 200.0
+    ] = 0.3
     min_answers: Annotated[
         int, Chosen("answers on an item from which on it says something about errors and guesses", _IN_ORDER)
     ] = 2

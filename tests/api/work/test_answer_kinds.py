@@ -185,9 +185,9 @@ async def test_a_job_of_ratings_from_creation_to_results(client):
     assert status["worker_model_in_force"]["kind"] == "knows-or-guesses"
     skills = {row["worker"]: row["skill"] for row in (await client.get(f"{job.path}/workers")).json()["workers"]}
     for skill in skills.values():
-        assert skill["low"] < skill["accuracy"] < skill["high"]
-    assert skills["w1"]["accuracy"] == pytest.approx(0.95, abs=0.05)
-    assert max(skills["g1"]["accuracy"], skills["g2"]["accuracy"]) < 0.55 < skills["w2"]["accuracy"]
+        assert skill["low"] < skill["estimate"] < skill["high"]
+    assert skills["w1"]["estimate"] == pytest.approx(0.95, abs=0.05)
+    assert max(skills["g1"]["estimate"], skills["g2"]["estimate"]) < 0.55 < skills["w2"]["estimate"]
     found = (await client.get(f"{job.path}/items/i7")).json()
     near, far = (found["posterior"][str(label)] for label in (2, 5))
     assert found["posterior"]["3"] > near > far

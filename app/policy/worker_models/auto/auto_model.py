@@ -43,6 +43,9 @@ class Auto(CrowdAccuracy):
     which predicted answers better, came into force, and with .78 and .84 where they do not; on five other sets with 3
     to 10 labels it makes no difference (`bench/ablation.py`).
 
+    Where a job's answers are `ordinal` and it has 3 to 100 labels, the only stage is `knows-or-guesses`: who knows the
+    answer errs to a neighbour, who guesses may say anything.
+
     >>> [Auto().stages(labels).names for labels in (2, 5, 101)]
     [('one-coin', 'two-coin', 'copied'), ('one-coin', 'confusion', 'copied'), ('one-coin',)]
     """

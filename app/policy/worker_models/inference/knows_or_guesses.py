@@ -1,6 +1,5 @@
 """Workers who know or guess, for labels in order: who knows errs to a neighbour, who guesses may say anything."""
 
-from collections.abc import Iterator
 from typing import ClassVar, NamedTuple
 
 import numpy as np
@@ -10,14 +9,14 @@ from app.policy.core.arrays import Array, Index, Mask
 from app.policy.core.ballots import Ballots, sum_by
 from app.policy.core.belief import Belief, ItemContext, State
 from app.policy.core.tuning import TUNED
-from app.policy.worker_models.inference.latent_truth import LatentTruth, without
-from app.policy.worker_models.inference.repeated_errors import log_factor_where_unequal
+from app.policy.worker_models.inference.latent_truth import LatentTruth, share_of_crowd, without
+from app.policy.worker_models.inference.repeated_errors import chances_of_wrong, log_factor_where_unequal
 from app.policy.worker_models.inference.steps_of_errors import (
     errors_by_steps,
     labels_at,
+    steps_between,
     weights_of_steps,
 )
-from app.policy.worker_models.inference.true_class import TrueClassModel
 
 _ENDS = np.array([0.025, 0.975])
 _LEAST, _MOST = 0.001, 0.999  # of a share that is set to reach an accuracy
@@ -27,24 +26,29 @@ _FIRST = 3  # of the weights of steps in a skill
 class _Parts(NamedTuple):
     """What skills are made of; row i of every array is worker i."""
 
-    knows: Array  # (workers,) how often the worker knows the answer
-    sure: Array  # (workers,) how often a worker who knows is right
+    knows: Array  # (workers, 1) how often the worker knows the answer
+    sure: Array  # (workers, 1) how often a worker who knows is right
     steps: Array  # (workers, labels - 1) weight of an error by its steps
     guesses: Array  # (workers, labels) how often a guess is each label
+
+    def known(self, label: Index) -> Array:
+        """P(label[a] | true class, worker a knows), shape (answers, labels)."""
+        labels = self.guesses.shape[1]
+        away = steps_between(labels)[label]
+        weight = np.take_along_axis(self.steps, np.maximum(away - 1, 0), axis=1)
+        return np.where(away == 0, self.sure, (1 - self.sure) * weight / (self.steps @ labels_at(labels).T))
 
     def rows(self, which: Index) -> "_Parts":
         return _Parts(*(each[which] for each in self))
 
-    def known(self, label: Index, truth: Index | int) -> Array:
-        """P(label[a] | truth[a], worker a knows), shape (answers,)."""
-        away = np.abs(label - truth)
-        weight = np.take_along_axis(self.steps, np.maximum(away - 1, 0)[:, None], axis=1)[:, 0]
-        of_all = (self.steps * labels_at(self.guesses.shape[1])[truth]).sum(axis=1)
-        return np.where(away == 0, self.sure, (1 - self.sure) * weight / of_all)
-
     def guessed(self, label: Index) -> Array:
-        """P(label[a] | worker a guesses), shape (answers,)."""
-        return np.asarray(np.take_along_axis(self.guesses, label[:, None], axis=1)[:, 0])
+        """P(label[a] | worker a guesses), shape (answers, 1)."""
+        return np.take_along_axis(self.guesses, label[:, None], axis=1)
+
+    @property
+    def right(self) -> Array:
+        """P(answer is right | true class), shape (workers, labels)."""
+        return self.knows * self.sure + (1 - self.knows) * self.guesses
 
 
 class KnowsOrGuesses(LatentTruth):
@@ -62,6 +66,9 @@ class KnowsOrGuesses(LatentTruth):
     A skill is the row (known, guessed answers; s; w_1, ..., w_K-1; g_1, ..., g_K). Only the first two numbers are the
     worker's own and grow, by r and 1 - r with every answer, r = sum over t of P(t) k S(l | t) / P(l | t). The others
     are those of the crowd at the last refit. A worker of whom something is known beforehand keeps all of what is known.
+
+    What is expected counts in proportion to the answers: whether answers of a common label are knowledge or guesses,
+    answers alone hardly show, however many they are.
 
     The answer next to the truth is likelier than the far end, where a new worker of five labels is right with .8:
 
@@ -92,7 +99,7 @@ class KnowsOrGuesses(LatentTruth):
         return np.asarray(_with_accuracy(row[None], np.array([accuracy]))[0])
 
     def accuracy(self, skill: Array) -> Array:
-        return np.asarray(_accuracy(_parts(skill).knows[:, None], skill)[:, 0])
+        return np.asarray(_accuracy(_parts(skill).knows, skill)[:, 0])
 
     def interval(self, skill: Array) -> Array:
         return _accuracy(np.asarray(special.betaincinv(skill[:, :1], skill[:, 1:2], _ENDS), dtype=np.float64), skill)
@@ -101,89 +108,92 @@ class KnowsOrGuesses(LatentTruth):
         return _with_accuracy(skill, self.accuracy(skill) + bonus / np.sqrt(skill[:, :2].sum(axis=1)))
 
     def rows(self, skill: Array) -> Array:
-        parts, classes = _parts(skill), _classes(skill)
-        found = np.empty((len(skill), classes, classes))
-        for label in range(classes):
-            found[:, :, label] = _given_truth(parts, np.full(len(skill), label), classes)
-        return found
+        classes = _classes(skill)
+        return np.stack([self.likelihood(skill, np.full(len(skill), each), classes) for each in range(classes)], axis=2)
 
-    def chances(self, belief: Belief, skill: Array) -> Array:
-        return TrueClassModel.chances(self, belief, skill)  # whatever `auto` has beside this class
-
-    def likelihood(self, skill: Array, label: Index, classes: int) -> Array:
-        return _given_truth(_parts(skill), label, classes)
+    def likelihood(self, skill: Array, label: Index, classes: int) -> Array:  # noqa: ARG002  the skill shows it
+        parts = _parts(skill)
+        return parts.knows * parts.known(label) + (1 - parts.knows) * parts.guessed(label)
 
     def answer_probability(self, rows: Array, worker: Index, label: Index, classes: int) -> Array:  # noqa: ARG002  one row each
         return np.asarray(rows[worker, :, label])
 
-    def share_of_wrong(self, skill: Array, label: Index, classes: int) -> Array:
-        parts = _parts(skill)
-        right = parts.knows[:, None] * parts.sure[:, None] + (1 - parts.knows[:, None]) * parts.guesses
-        return np.asarray(_given_truth(parts, label, classes) / (1 - right))
+    def share_of_wrong(self, skill: Array, likelihood: Array) -> Array:
+        return np.asarray(likelihood / (1 - _parts(skill).right))
 
     def repeated(self, votes: Array, newcomer: Array) -> Array:
         rows = self.rows(newcomer[None])[0]
         return log_factor_where_unequal(votes, rows / (1 - rows.diagonal()[:, None]), self.spread_of_errors)
 
+    def chances(self, belief: Belief, skill: Array) -> Array:
+        """P(right) P(t) + the errors of an urn that starts with the worker's own, by t."""
+        one_worker = not skill.strides[0]
+        rows = self.rows(skill[:1] if one_worker else skill)
+        right, votes, posterior = np.einsum("ijj->ij", rows), belief.votes, belief.posterior
+        if not self.errors_repeat(votes.shape[1]):
+            return np.asarray((posterior[:, None] @ rows)[:, 0])
+        _, weight = chances_of_wrong(votes, posterior, self.spread_of_errors)
+        again, habit = weight * (1 - right), (weight[:, None] @ rows)[:, 0] - weight * right
+        wrong = votes * (again.sum(axis=1, keepdims=True) - again) + self.spread_of_errors * habit
+        return np.asarray(posterior * right + wrong)
+
     def learn(self, state: State, context: ItemContext, skill: Array, label: Index) -> tuple[State, Array]:
         after, learned = self.after_answer(state, context, skill, label), skill.copy()
-        known = sum(np.exp(after.model_state[:, truth]) * each for truth, each in _known(_parts(skill), label))
+        parts = _parts(skill)
+        known = _knew(parts, parts.known(label), label, np.exp(after.model_state))
         learned[:, :2] += np.stack([known, 1 - known], axis=1)
         return after, learned
 
     def taught_by_opinions(self, skill: Array, shares: Array, posterior: Array) -> Array:
-        parts, classes = _parts(skill), _classes(skill)
-        known, said = np.zeros((2, *posterior.shape))
-        for label in range(classes):
+        parts = _parts(skill)
+        known, guessed = np.zeros((2, *posterior.shape))
+        for label, share in enumerate(shares.T[:, :, None]):
             meant = np.full(len(skill), label)
-            of_it = shares[:, label]
-            for truth in range(classes):
-                known[:, truth] += of_it * parts.knows * parts.known(meant, truth)
-            said += of_it[:, None] * _given_truth(parts, meant, classes)
-        knows = (posterior * known / said).sum(axis=1)
+            known += share * parts.knows * parts.known(meant)
+            guessed += share * (1 - parts.knows) * parts.guessed(meant)
+        knows = (posterior * known / (known + guessed)).sum(axis=1)
         taught = np.zeros_like(skill)
         taught[:, :2] = np.stack([knows, 1 - knows], axis=1)
         return taught
 
     def sweep(self, skill: Array, posterior: Array, prior: Array, ballots: Ballots) -> tuple[Array, Array]:
         who, label = ballots.worker, ballots.label
-        known = np.zeros(len(label))
-        for truth, each in _known(_parts(skill).rows(who), label):
-            known += posterior[:, truth][ballots.item] * each
+        parts = _parts(skill).rows(who)
+        if_known, if_guessed = parts.known(label), parts.guessed(label)
+        known = _knew(parts, if_known, label, posterior[ballots.item])
         found = prior.copy()
-        found[:, 0] += sum_by(who, known, ballots.workers)
-        found[:, 1] += sum_by(who, 1 - known, ballots.workers)
-        others = found[who]
-        others[:, 0], others[:, 1] = without(others[:, 0], known), without(others[:, 1], 1 - known)
-        likely = np.log(_given_truth(_parts(others), label, ballots.classes))
+        for each, own in enumerate((known, 1 - known)):
+            found[:, each] += sum_by(who, own, ballots.workers)
+        knows, guesses = (without(found[who, each], own) for each, own in enumerate((known, 1 - known)))
+        share = (knows / (knows + guesses))[:, None]
+        likely = np.log(share * if_known + (1 - share) * if_guessed)
         return found, np.stack([sum_by(ballots.item, each, ballots.items) for each in likely.T], axis=1)
 
     def newcomer_of_crowd(self, skill: Array, posterior: Array, ballots: Ballots, unknown: Mask, new: Mask) -> Array:
         """The skill of a new worker of this crowd: how often such workers know, and how all who know and guess answer.
 
-        How often they know is estimated as accuracies are with one accuracy per worker, and the rest from the answers
-        on items with two or more, in which `tuned` answers that are as expected are credited in advance.
+        How often they know is estimated as accuracies are with one accuracy per worker; the rest from the answers on
+        items with two or more, beside answers that are as expected, in proportion to theirs.
         """
         tuned, before, classes = TUNED.order, TUNED.newcomers, ballots.classes
         compared = ((ballots.votes().sum(axis=1) >= tuned.min_answers) & unknown)[ballots.item]
         who, label = ballots.worker[compared], ballots.label[compared]
-        truth = posterior[ballots.item[compared]]
-        knows, made = np.zeros(len(label)), np.zeros((classes, classes))
-        for each, chance in _known(_parts(skill).rows(who), label):
-            knows += truth[:, each] * chance
-            made[each] = np.bincount(label, truth[:, each] * chance, classes)
+        parts = _parts(skill).rows(who)
+        each = posterior[ballots.item[compared]] * _if_answered(parts, parts.known(label), label)
+        knows = each.sum(axis=1)
+        made = np.stack([np.bincount(label, of_truth, classes) for of_truth in each.T])
         found = self._of_accuracy(before.accuracy, sum(self.prior), classes)
         sure, credit = found[2], found[:2].sum()
         answers, known = (sum_by(who, each, ballots.workers)[new] for each in (np.ones(len(label)), knows))
-        usual = before.workers * found[0] / credit + (known / (answers + credit)).sum()
-        share = usual / (before.workers + (answers / (answers + credit)).sum())
-        share = float(np.clip(share, before.least_knowledge, before.highest_accuracy))
+        share = share_of_crowd(known, answers, found[0] / credit, credit)
+        share = min(max(share, before.least_knowledge), before.highest_accuracy)
+        held = max(len(label), 1)
         right, errors = np.trace(made), made - np.diag(made.diagonal())
         found[:2] = credit * share, credit * (1 - share)
-        found[2] = (tuned.sure_answers * sure + right) / (tuned.sure_answers + made.sum())
+        found[2] = (held * tuned.known * sure + right) / (held * tuned.known + made.sum())
         expected = errors_by_steps(found[_FIRST : _FIRST + classes - 1]) / classes
-        found[_FIRST : _FIRST + classes - 1] = weights_of_steps(errors + tuned.errors * expected)
-        guesses = np.bincount(label, 1 - knows, classes) + tuned.guesses / classes
+        found[_FIRST : _FIRST + classes - 1] = weights_of_steps(errors + held * tuned.errors * expected)
+        guesses = np.bincount(label, 1 - knows, classes) + held * tuned.guesses / classes
         found[-classes:] = guesses / guesses.sum()
         return found
 
@@ -197,31 +207,28 @@ def _parts(skill: Array) -> _Parts:
     classes = _classes(skill)
     guesses = skill[:, -classes:]
     return _Parts(
-        knows=skill[:, 0] / skill[:, :2].sum(axis=1),
-        sure=np.minimum(skill[:, 2], _MOST),
+        knows=skill[:, :1] / skill[:, :2].sum(axis=1, keepdims=True),
+        sure=np.minimum(skill[:, 2:3], _MOST),
         steps=skill[:, _FIRST : _FIRST + classes - 1],
         guesses=guesses / guesses.sum(axis=1, keepdims=True),
     )
+
+
+def _if_answered(parts: _Parts, if_known: Array, label: Index) -> Array:
+    """How likely worker a knew who gave label[a], if it is the true class, shape (answers, classes)."""
+    known = parts.knows * if_known
+    return np.asarray(known / (known + (1 - parts.knows) * parts.guessed(label)))
+
+
+def _knew(parts: _Parts, if_known: Array, label: Index, truth: Array) -> Array:
+    """The same on the whole, with each true class as likely as `truth`, (answers, classes), says; shape (answers,)."""
+    return np.asarray((truth * _if_answered(parts, if_known, label)).sum(axis=1))
 
 
 def _accuracy(knows: Array, skill: Array) -> Array:
     """How often a worker is right who knows so often, shape (workers, *), by the rest of the skill."""
     chance = 1 / _classes(skill)
     return np.asarray(chance + knows * (np.minimum(skill[:, 2:3], _MOST) - chance))
-
-
-def _given_truth(parts: _Parts, label: Index, classes: int) -> Array:
-    """P(label[a] | true class) of worker a, shape (answers, classes)."""
-    guessed = (1 - parts.knows) * parts.guessed(label)
-    return np.stack([parts.knows * parts.known(label, truth) + guessed for truth in range(classes)], axis=1)
-
-
-def _known(parts: _Parts, label: Index) -> Iterator[tuple[int, Array]]:
-    """Every true class, and how likely worker a knew who gave label[a], if it is the true one; shape (answers,)."""
-    guessed = (1 - parts.knows) * parts.guessed(label)
-    for truth in range(parts.guesses.shape[1]):
-        known = parts.knows * parts.known(label, truth)
-        yield truth, known / (known + guessed)
 
 
 def _with_accuracy(skill: Array, accuracy: Array) -> Array:

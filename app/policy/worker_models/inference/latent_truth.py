@@ -158,10 +158,9 @@ class LatentTruth(TrueClassModel, DirichletSkills):
         agreed = posterior.ravel()[ballots.cell] * compared
         answers, right = (sum_by(ballots.worker, each, ballots.workers)[new] for each in (compared, agreed))
         credit = sum(self.prior)
-        found = before.workers * before.accuracy + (right / (answers + credit)).sum()
-        known = before.workers + (answers / (answers + credit)).sum()
         lowest = 1 / ballots.classes + before.least_knowledge * (1 - 1 / ballots.classes)
-        accuracy = float(np.clip(found / known, lowest, before.highest_accuracy))
+        found = share_of_crowd(right, answers, before.accuracy, credit)
+        accuracy = min(max(found, lowest), before.highest_accuracy)
         of_crowd = self.model_copy(update={"prior": (credit * accuracy, credit * (1 - accuracy))})
         return of_crowd.newcomer(ballots.classes)
 
@@ -183,7 +182,7 @@ class LatentTruth(TrueClassModel, DirichletSkills):
         fit = self._fit(rest, context, prior, _NEARLY_CONVERGED)
         probability = self.answer_probability(self.rows(fit.skill), out.worker, out.label, out.classes)
         if self.errors_repeat(rest.classes):
-            share = self.share_of_wrong(fit.skill[out.worker], out.label, out.classes)
+            share = self.share_of_wrong(fit.skill[out.worker], probability)
             factor = factor_of_answer(fit.state.votes[out.item], out.label, self.spread_of_errors, share)
             probability = probability * factor
         return np.asarray(np.log((np.exp(fit.state.model_state[out.item]) * probability).sum(axis=1)))
@@ -225,6 +224,19 @@ def log_shares(posterior: Array, informed: Mask, has_prior: Mask | None, held: f
     level = (held * counted.sum() + 1) / posterior.shape[1]
     shares = np.log(np.maximum(own.sum(axis=0) - own, 0.0) + level)
     return np.asarray(shares if has_prior is None else np.where(has_prior[:, None], 0.0, shares))
+
+
+def share_of_crowd(hits: Array, answers: Array, usual: float, credit: float) -> float:
+    """The mean of the workers' shares of hits, shape (workers,) each, with a few workers of the usual share in advance.
+
+        (e u + sum over workers of R / (T + s)) / (e + sum over workers of T / (T + s))
+
+    >>> share_of_crowd(np.array([15.0, 0.0]), np.array([15.0, 0.0]), usual=0.8, credit=5.0)
+    0.813953488372093
+    """
+    workers = TUNED.newcomers.workers
+    found = workers * usual + (hits / (answers + credit)).sum()
+    return float(found / (workers + (answers / (answers + credit)).sum()))
 
 
 def mean_of(moves: Array) -> float:

@@ -38,8 +38,11 @@ class TrueClassModel(WorkerModel):
     def likelihood(self, skill: Array, label: Index, classes: int) -> Array:
         """P(label[a] | true class t) of a worker with skill[a], shape (answers, classes)."""
 
-    def share_of_wrong(self, skill: Array, label: Index, classes: int) -> Array | None:  # noqa: ARG002  even
-        """P(label[a] | true class t, wrong answer) of a worker with skill[a], (answers, classes); None: 1 / (K - 1)."""
+    def share_of_wrong(self, skill: Array, likelihood: Array) -> Array | None:  # noqa: ARG002  even
+        """P(label | true class, wrong answer) of a worker with skill[a] where P(label | true class) is likelihood[a].
+
+        Shape (answers, classes); the true class does not matter. None: 1 / (K - 1) each.
+        """
         return None
 
     def skill_gain(self, truth: Array, label: Index) -> Array:  # noqa: ARG002  skills stay
@@ -79,7 +82,7 @@ class TrueClassModel(WorkerModel):
         likelihood = self.likelihood(skill, label, classes)
         if not self.errors_repeat(classes):
             return likelihood
-        share = self.share_of_wrong(skill, label, classes)
+        share = self.share_of_wrong(skill, likelihood)
         return np.asarray(likelihood * factor_of_answer(votes, label, self.spread_of_errors, share))
 
     def learn(self, state: State, context: ItemContext, skill: Array, label: Index) -> tuple[State, Array]:
@@ -107,8 +110,9 @@ class TrueClassModel(WorkerModel):
     def _log_after(self, state: State, skill: Array, label: Index) -> Callable[[Array], Array]:
         """Log P(class) up to a constant after votes[*, i] more answers label[i], shape (*, classes, items)."""
         now, classes = _items_last(state.model_state), state.votes.shape[1]
-        gained = _items_last(np.log(self.likelihood(skill, label, classes)))
-        share = self.share_of_wrong(skill, label, classes) if self.errors_repeat(classes) else None
+        likelihood = self.likelihood(skill, label, classes)
+        gained = _items_last(np.log(likelihood))
+        share = self.share_of_wrong(skill, likelihood) if self.errors_repeat(classes) else None
 
         def after(votes: Array) -> Array:
             further = now + votes[..., None, :] * gained
