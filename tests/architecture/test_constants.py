@@ -24,6 +24,7 @@ NOT_TUNED = {
     "expectation_propagation": {"_CONVERGED", "_DAMPING", "_MIN_PARAMETER"},
     "feature_model": {"_PARTS", "_CONVERGED"},
     "information": {"_CLOSE_TO_ONE"},
+    "knows_or_guesses": {"_ENDS", "_LEAST", "_MOST"},
     "latent_truth": {"_MIN_COUNT", "_CONVERGED", "_NEARLY_CONVERGED", "_MAX_SLOWING"},
     "number_fit": {"_CONVERGED", "_DAMPING"},
     "number_parts": {"_LARGE"},

@@ -247,9 +247,9 @@ class OrderConstants:
         Chosen(
             "how different the wrong answers to one item are, where labels are in order: the concentration of Polya's "
             "urn",
-            "`bench/ordinal.py`, against 2, 10 and none (docs/research/ordinal.md)",
+            "`bench/ordinal.py`, against 2, 5, 10 and none (docs/research/ordinal.md)",
         ),
-    ] = 5.0
+    ] = 3.0
 
 
 @dataclass(frozen=True)

@@ -15,8 +15,7 @@ from app.policy.worker_models import Auto, Confusion, OneCoin
 from app.policy.worker_models.inference.error_rate import ErrorRate
 from app.policy.worker_models.inference.repeated_errors import log_factor_where_unequal
 from app.policy.worker_models.inference.steps_of_errors import errors_by_steps, weights_of_steps
-from app.simulation.recorded_crowd import read_crowd
-from tests.public_sets import public_set
+from tests.public_sets import recorded_crowd
 
 LABELS = 5
 ONE = ItemContext.plain(1)
@@ -82,7 +81,7 @@ def test_without_an_order_in_the_errors_it_is_one_accuracy():
 
     class Plain(ErrorRate):
         kind: str = "plain"
-        spread_of_errors = 5.0
+        spread_of_errors = 3.0
 
     model, even = Auto().in_order(LABELS), np.full(LABELS, 0.2)
     skill = skill_of(0.7, 0.9, even[1:], even)[None]
@@ -200,7 +199,7 @@ def test_a_fit_finds_what_the_crowd_is_like():
 @pytest.mark.parametrize("name", ["web", "adult2"])
 def test_all_answers_of_a_public_set_are_as_right_as_without_the_order(name):
     """It converges, although the most common label of adult2 may be knowledge or guesses."""
-    crowd = read_crowd(public_set(name))
+    crowd = recorded_crowd(name)
     sizes = {"items": len(crowd.items), "workers": len(crowd.workers), "classes": len(crowd.labels)}
     ballots, right = Ballots.of(crowd.item, crowd.worker, crowd.label, **sizes), []
     for model in (Auto(), Auto().in_order(len(crowd.labels))):

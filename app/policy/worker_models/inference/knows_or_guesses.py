@@ -23,7 +23,7 @@ _LEAST, _MOST = 0.001, 0.999  # of a share that is set to reach an accuracy
 _FIRST = 3  # of the weights of steps in a skill
 
 
-class _Parts(NamedTuple):
+class _OrderSkills(NamedTuple):
     """What skills are made of; row i of every array is worker i."""
 
     knows: Array  # (workers, 1) how often the worker knows the answer
@@ -38,8 +38,8 @@ class _Parts(NamedTuple):
         weight = np.take_along_axis(self.steps, np.maximum(away - 1, 0), axis=1)
         return np.where(away == 0, self.sure, (1 - self.sure) * weight / (self.steps @ labels_at(labels).T))
 
-    def rows(self, which: Index) -> "_Parts":
-        return _Parts(*(each[which] for each in self))
+    def rows(self, which: Index) -> "_OrderSkills":
+        return _OrderSkills(*(each[which] for each in self))
 
     def guessed(self, label: Index) -> Array:
         """P(label[a] | worker a guesses), shape (answers, 1)."""
@@ -203,10 +203,10 @@ def _classes(skill: Array) -> int:
     return int(skill.shape[1] - 2) // 2
 
 
-def _parts(skill: Array) -> _Parts:
+def _parts(skill: Array) -> _OrderSkills:
     classes = _classes(skill)
     guesses = skill[:, -classes:]
-    return _Parts(
+    return _OrderSkills(
         knows=skill[:, :1] / skill[:, :2].sum(axis=1, keepdims=True),
         sure=np.minimum(skill[:, 2:3], _MOST),
         steps=skill[:, _FIRST : _FIRST + classes - 1],
@@ -214,13 +214,13 @@ def _parts(skill: Array) -> _Parts:
     )
 
 
-def _if_answered(parts: _Parts, if_known: Array, label: Index) -> Array:
+def _if_answered(parts: _OrderSkills, if_known: Array, label: Index) -> Array:
     """How likely worker a knew who gave label[a], if it is the true class, shape (answers, classes)."""
     known = parts.knows * if_known
     return np.asarray(known / (known + (1 - parts.knows) * parts.guessed(label)))
 
 
-def _knew(parts: _Parts, if_known: Array, label: Index, truth: Array) -> Array:
+def _knew(parts: _OrderSkills, if_known: Array, label: Index, truth: Array) -> Array:
     """The same on the whole, with each true class as likely as `truth`, (answers, classes), says; shape (answers,)."""
     return np.asarray((truth * _if_answered(parts, if_known, label)).sum(axis=1))
 
