@@ -125,7 +125,7 @@ def test_several_answers_at_once_are_answers_one_by_one(labels, c, more):
     skill, state = model.newcomer(LABELS)[None], model.start(ONE, LABELS)
     for label in labels:
         state = model.after_answer(state, ONE, skill, np.array([label]))
-    at_once = model.posterior_after(state, skill)(c, np.array([float(more)]))
+    at_once = model.posterior_after(state, skill, np.array([c]))(np.array([float(more)]))
     for _ in range(more):
         state = model.after_answer(state, ONE, skill, np.array([c]))
     assert at_once == pytest.approx(np.exp(state.model_state))
