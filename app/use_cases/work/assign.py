@@ -40,7 +40,8 @@ async def assign_next(
 
     A request with a tier that the job does not know gets the error.
     """
-    refused = {place: wrong for place, one in enumerate(requests) if (wrong := wrong_tier(job, one.tier, "#"))}
+    tiers = {place: one.tier for place, one in enumerate(requests) if one.tier is not None}
+    refused = {place: wrong for place, tier in tiers.items() if (wrong := wrong_tier(job, tier, "#"))}
     if refused:
         served = [one for place, one in enumerate(requests) if place not in refused]
         job, answered = await assign_next(connection, job, served, now) if served else (job, [])

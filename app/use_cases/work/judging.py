@@ -67,7 +67,7 @@ def context_of(engine: Engine, items: Sequence[ItemFacts]) -> ItemContext:
         seed=engine.policy.seed,
         gold=gold,
         gold_value=gold_value,
-        joined=np.array([item.joined for item in items]) if engine.policy.effective_allocation.has_clock else None,
+        joined=np.array([item.joined for item in items]) if engine.allocation.has_clock else None,
     )
 
 

@@ -8,7 +8,7 @@ from decimal import Decimal
 import numpy as np
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.domain.answer import Answer, voter_of
+from app.domain.answer import Answer
 from app.domain.assignment import Assignment, AssignmentState
 from app.domain.item import Item, ItemState, LabelCounts
 from app.domain.job import Job
@@ -65,7 +65,7 @@ class Vote:
 
     @property
     def voter(self) -> Voter:
-        return voter_of(self.worker, self.tier)
+        return self.worker if self.tier is None else OfTier(self.tier)
 
     @property
     def key(self) -> VoteKey:
@@ -161,7 +161,7 @@ class Ledger:
         item, worker, assignment = self._find_rows(submission)
         sent = {name: getattr(submission, name) for name in ("label", "labels", "value")}
         said = said_in(self.job, sent, submission.pointer)
-        if wrong := wrong_tier(self.job, submission.tier, submission.pointer):
+        if submission.tier is not None and (wrong := wrong_tier(self.job, submission.tier, submission.pointer)):
             raise InvalidInput.of([wrong])
         tier = submission.tier or (assignment.tier if assignment is not None else None)
         return Vote(item, worker, assignment, said, self.known(worker).price, tier)
@@ -300,8 +300,10 @@ async def write_back(connection: AsyncConnection, ledger: Ledger) -> list[Score]
     resolved = [item.item_id for item in changed if _is_resolved_by_votes(item)]
     await demote_items(connection, job_id, ledger.demoted, newest=ledger.given)
     compared = resolved if ledger.job.policy.answer.is_one_label else []
-    own_votes = ledger.job.policy.worker_choice.scores_own_votes
-    scores = await score_votes(connection, job_id, compared, newest=ledger.given, own_votes=own_votes)
+    scores = []
+    if compared:
+        own_votes = ledger.job.policy.worker_choice.scores_own_votes
+        scores = await score_votes(connection, job_id, compared, newest=ledger.given, own_votes=own_votes)
     await promote_items(connection, job_id, ledger.promoted)
     return list({score.worker: score for score in (*by_gold, *scores)}.values())  # the later score is complete
 

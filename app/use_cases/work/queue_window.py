@@ -11,7 +11,6 @@ from itertools import islice
 import numpy as np
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.domain.answer import voter_of
 from app.domain.item import Item
 from app.domain.job import Job
 from app.domain.worker import OfTier, Voter, Worker
@@ -41,7 +40,7 @@ class AskingWorker:
     @property
     def voter(self) -> Voter:
         """By whom the answer will be learned."""
-        return voter_of(self.worker, self.tier)
+        return self.worker if self.tier is None else OfTier(self.tier)
 
     def cost_of(self, item: Item) -> Decimal:
         return item.cost * self.price

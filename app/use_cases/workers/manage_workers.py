@@ -163,7 +163,7 @@ def _wrong_accuracy(job: Job, entry: WorkerEntry) -> FieldError | None:
 
 
 def _wrong_tier(job: Job, entry: WorkerEntry) -> FieldError | None:
-    return wrong_tier(job, entry.tier, entry.pointer)
+    return None if entry.tier is None else wrong_tier(job, entry.tier, entry.pointer)
 
 
 def _registration(job: Job, entry: WorkerEntry, known: Worker) -> Registration:

@@ -83,10 +83,10 @@ def with_tiers(engine: Engine, rows: Array, tiers: Mapping[int, str]) -> Array:
     return rows
 
 
-def wrong_tier(job: Job, tier: str | None, pointer: str) -> FieldError | None:
+def wrong_tier(job: Job, tier: str, pointer: str) -> FieldError | None:
     """Say why an answer, a request for work or a worker cannot have this tier; None if it can."""
     model = job.policy.worker_model
-    if tier is None or tier in model.tier_names:
+    if tier in model.tier_names:
         return None
     if not model.tier_names:
         message = f"The job's worker_model is {model.kind!r}, which has no tiers. Leave `tier` out"
