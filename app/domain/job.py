@@ -29,8 +29,8 @@ class JobState(StrEnum):
 class Job:
     """A job's configuration, its money and its counters: one row, which every writer of the job locks.
 
-    The engine belongs to the policy, the budget, the costs, the stage, the calibration and the source of the priors:
-    change those with `reconfigured`.
+    The engine belongs to the policy, the budget, the costs, the stage, the calibration, the source of the priors and
+    the price: change those with `reconfigured`.
     """
 
     job_id: UUID
@@ -50,6 +50,8 @@ class Job:
     answers: int = 0
     progress: float = 0.0
     inverse_costs: float = 0.0
+    price: float = 1.0  # that workers are expected to charge: see `core/prices.py`
+    repriced_to: int | None = None  # up to this item all are judged by that price; None: all items are
     least_cost: Decimal = Decimal(0)
     stage: int = 0
     stage_choice: dict[str, Any] | None = None
@@ -84,6 +86,7 @@ class Job:
             changed.stage,
             changed.calibration,
             changed.source.skill,
+            changed.price,
         )
         return replace(changed, engine=engine)
 
@@ -150,6 +153,8 @@ def engine_of(
     stage: int = 0,
     calibration: Calibration | None = None,
     source: tuple[float, ...] | None = None,
+    price: float = 1.0,
 ) -> Engine:
     """Create the engine of a job with this configuration."""
-    return Engine(policy, None if budget is None else float(budget), inverse_costs, stage, calibration, source)
+    amount = None if budget is None else float(budget)
+    return Engine(policy, amount, inverse_costs, stage, calibration, source, price)

@@ -1,6 +1,6 @@
 """Compose a job's policy into decisions: what the service, the simulations and the replay all call."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -92,6 +92,7 @@ class Engine:
     stage: int = 0  # of the worker model: which of several it acts as
     calibration: Calibration | None = None  # None: confidence is what the model believes
     source: tuple[float, ...] | None = None  # the skill by which priors are believed: None: a newcomer's, (): never
+    price: float = 1.0  # that workers are expected to charge, in units of an item's cost
     model: WorkerModel = field(init=False, repr=False, compare=False)  # the worker model in force
     uses: Uses = field(init=False, repr=False, compare=False)  # what decisions depend on beside votes
     by_votes_alone: bool = field(init=False, repr=False, compare=False)  # equal votes get equal decisions
@@ -138,7 +139,8 @@ class Engine:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle only the configuration; another process computes the rest again."""
-        return Engine, (self.policy, self.budget, self.inverse_costs, self.stage, self.calibration, self.source)
+        settings = self.policy, self.budget, self.inverse_costs, self.stage, self.calibration, self.source, self.price
+        return Engine, settings
 
     def initial(self, context: ItemContext) -> State:
         """The state of each item of `context` before any answer."""
@@ -171,8 +173,12 @@ class Engine:
         return self.model.learn(state, context, skill, label)
 
     def lookahead(self, state: State, context: ItemContext, skill: Array | None = None) -> Lookahead:
-        """The items now, and after one more answer of a worker of that skill, or of a newcomer."""
-        return Lookahead.of(self.model, state, context, skill)
+        """The items now, and after one more answer of a worker of that skill, or of a newcomer.
+
+        Policies see the price that the job expects: it is what further answers cost, whoever gives the next one.
+        """
+        priced = context if context.price == self.price else replace(context, price=self.price)
+        return Lookahead.of(self.model, state, priced, skill)
 
     def judge(self, state: State, context: ItemContext) -> Judgement:
         """Decide about many items at once."""

@@ -11,6 +11,8 @@ from app.policy.core.ballots import Ballots
 from app.policy.core.belief import NOBODY, Array, Belief, IntArray, ItemContext, Mask, State, sole_leader
 from app.policy.core.decision import Verdict
 from app.policy.core.opinions import Opinions
+from app.policy.core.policy import Uses
+from app.policy.core.prices import MIN_PRICE, expected_price, has_moved, is_price_due
 from app.policy.engine import Engine
 from app.policy.quality.fitting import Fit
 from app.policy.worker_choice import UpperConfidence
@@ -67,6 +69,8 @@ class MemoryJob(ParallelRuns):
         self.agreed_answers = np.zeros(workers)  # (workers,) those of them that agree with it
         self.scored_now: Mask = np.zeros(workers, dtype=bool)  # (workers,) scored since the caller last reset it
         self.spent = 0.0
+        self._registered_price = engine.price  # that the job expects before any answer
+        self._paid_prices = 0.0  # the sum of the prices of all answers
         self.ballots: list[list[Ballot]] = [[] for _ in context.cost]
         self.answered: list[list[int]] = [[] for _ in range(workers)]  # the items that each worker has answered
         self._scored: set[tuple[int, int]] = set()  # item and worker of each scored vote: none is scored twice
@@ -116,6 +120,9 @@ class MemoryJob(ParallelRuns):
         judged = item[was_open]
         self._keep_closing_states(judged)
         self._score_votes_on(judged[self.label[judged] != NOBODY])
+        self._paid_prices += float(self.price[worker].sum())
+        if Uses.PRICE in self.engine.uses and is_price_due(self.answers - len(item), self.answers):
+            self._follow_prices()
 
     def refit(
         self, run: int | IntArray, ballots: Ballots, *, gold: IntArray | None = None, never_reopens: Mask | None = None
@@ -204,9 +211,7 @@ class MemoryJob(ParallelRuns):
 
     def value(self, item: IntArray, worker: IntArray) -> Array:
         """What an answer of worker[i] on item[i] is worth per cost, the worker's price included."""
-        context = self.context.rows(item)
-        priced = replace(context, cost=context.cost * self.price[worker])
-        return self.engine.value_for(self.state(item), priced, self.skill[worker])
+        return self.worth(item, self.skill[worker]) / np.maximum(self.price[worker], MIN_PRICE)
 
     def worth(self, item: IntArray, skill: Array) -> Array:
         """What an answer of a worker with skill[i] on item[i] is worth per cost of the item, at any price."""
@@ -234,6 +239,15 @@ class MemoryJob(ParallelRuns):
         seed, turn = self.policy.seed, self.answers + 1
         record = self.agreed_answers[workers], self.scored_answers[workers], self.number[workers]
         return int(workers[choice.choose(*record, seed, turn)])
+
+    def _follow_prices(self) -> None:
+        """Expect workers to charge what they have charged so far, and judge the open items by that if it has moved."""
+        found = expected_price(self._registered_price, self._paid_prices, self.answers)
+        if not has_moved(self.engine.price, found):
+            return
+        self.engines = [replace(engine, price=found) for engine in self.engines]
+        unfinished = np.flatnonzero(self.open)
+        self.restate(unfinished, self.state(unfinished), may_reopen=np.zeros(len(unfinished), dtype=bool))
 
     def _believe(self, found: Fit) -> None:
         """Take over the source's skill, unless it is next to the one that decides so far."""

@@ -66,7 +66,12 @@ class SimulatedJob:
         self._rng = rng
         self._shortlist = crowd.items if shortlist is None else shortlist  # None: every open item is valued
         known = ItemContext.plain(crowd.items) if context is None else context
-        engine = Engine(policy, budget=budget, inverse_costs=float((1 / known.cost).sum()))
+        engine = Engine(
+            policy,
+            budget=budget,
+            inverse_costs=float((1 / known.cost).sum()),
+            price=1.0 if price is None else float(np.median(price)),
+        )
         workers = crowd.workers
         if known.prior is not None and source is None:  # somebody who is never asked
             source, workers = workers, workers + 1

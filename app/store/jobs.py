@@ -52,6 +52,8 @@ _LEDGER = (
     "answers",
     "progress",
     "inverse_costs",
+    "price",
+    "repriced_to",
     "least_cost",
     "stage",
     "refit_at",
@@ -197,10 +199,11 @@ def _engine(
     stage: int,
     calibration: str | None,
     source: tuple[float, ...] | None,
+    price: float,
 ) -> Engine:
     """Return the engine of this configuration, cached: it remembers its tables and earlier verdicts."""
     learned = None if calibration is None else Calibration.from_json(json.loads(calibration))
-    return engine_of(_policy(policy), budget, inverse_costs, stage, learned, source)
+    return engine_of(_policy(policy), budget, inverse_costs, stage, learned, source, price)
 
 
 @lru_cache(maxsize=_MOST_CONFIGURATIONS)
@@ -214,7 +217,7 @@ def _job(row: RowMapping) -> Job:
     values["source"] = _source(values["source"])
     if values["calibration_prior"] is not None:
         values["calibration_prior"] = CalibrationPrior(**values["calibration_prior"])
-    engine = _engine(*configuration, values.pop("calibration"), values["source"].skill)
+    engine = _engine(*configuration, values.pop("calibration"), values["source"].skill, values["price"])
     lease_duration = timedelta(seconds=values.pop("lease_seconds"))
     return Job(
         policy=engine.policy, engine=engine, calibration=engine.calibration, lease_duration=lease_duration, **values

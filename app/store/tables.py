@@ -59,6 +59,8 @@ job = Table(
     Column("answers", BigInteger, nullable=False, server_default=ZERO),
     Column("progress", Double, nullable=False, server_default=ZERO),  # the sum over the items
     Column("inverse_costs", Double, nullable=False, server_default=ZERO),  # the sum of 1 / cost over the items
+    Column("price", Double, nullable=False, server_default=text("1")),  # that workers are expected to charge
+    Column("repriced_to", BigInteger),  # up to this item all are judged by that price; null: all items are
     Column("least_cost", Numeric, nullable=False, server_default=ZERO),  # no item costs less; 0 without items
     # The stage of the worker model and why; at how many answers the next refit starts, null if never.
     Column("stage", SmallInteger, nullable=False, server_default=ZERO),

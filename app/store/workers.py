@@ -68,6 +68,16 @@ _SET_LOW_INFORMATION = """
     FROM unnest($2::text[], $3::text[]) AS sent (worker, low_information)
     WHERE w.job_id = $1 AND w.worker = sent.worker AND w.pardoned_at IS NULL
     RETURNING w.worker"""
+# Trusted workers answer what others cannot, so they say nothing about the price of an ordinary answer.
+_PRICES = """
+    SELECT coalesce(
+            percentile_cont(0.5) WITHIN GROUP (ORDER BY price::double precision)
+                FILTER (WHERE registered AND status = 'active' AND NOT trusted),
+            1) AS registered,
+        coalesce(sum(price * answers) FILTER (WHERE NOT trusted), 0)::double precision AS paid,
+        coalesce(sum(answers) FILTER (WHERE NOT trusted), 0)::bigint AS answers,
+        coalesce(sum(answers), 0)::bigint AS named
+    FROM worker WHERE job_id = $1"""
 _MARK_RECOUNTED = "UPDATE worker SET recount = false WHERE job_id = $1 AND worker = $2"
 _TO_RECOUNT = "SELECT worker FROM worker WHERE job_id = $1 AND recount ORDER BY worker"
 
@@ -154,6 +164,22 @@ async def save_low_information(
     await fetch(connection, _CLEAR_LOW_INFORMATION, job_id, list(low_information))
     sent = [json.dumps(one) for one in low_information.values()]
     return len(await fetch(connection, _SET_LOW_INFORMATION, job_id, list(low_information), sent))
+
+
+@dataclass(frozen=True, slots=True)
+class PricesSeen:
+    """What the workers of a job charge, trusted ones left out."""
+
+    registered: float  # the median over the registered workers; 1 without any
+    paid: float  # the sum over all answers, each at its worker's present price
+    answers: int
+
+
+async def prices_seen(connection: AsyncConnection, job_id: UUID, given: int) -> PricesSeen:
+    """Read what workers charge: one row per worker. Of the job's `given` answers, unnamed ones have the price 1."""
+    (row,) = await fetch(connection, _PRICES, job_id)
+    unnamed = given - row["named"]
+    return PricesSeen(row["registered"], row["paid"] + unnamed, row["answers"] + unnamed)
 
 
 async def mark_recounted(connection: AsyncConnection, job_id: UUID, worker: str) -> None:

@@ -28,7 +28,7 @@ NOT_TUNED = {
     "latent_truth": {"_MIN_COUNT", "_CONVERGED", "_NEARLY_CONVERGED", "_MAX_SLOWING"},
     "number_fit": {"_CONVERGED", "_DAMPING"},
     "number_parts": {"_LARGE"},
-    "relative_information": {"_NOTHING", "MIN_PRICE"},
+    "relative_information": {"_NOTHING"},
     "guess_tests": {"_NOTHING"},
     "stage_models": {"shares_held"},  # 0: free
     "true_class": {"IMPOSSIBLE", "MIN_PRIOR"},

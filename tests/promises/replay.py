@@ -34,7 +34,7 @@ class History:
     @property
     def engine(self) -> Engine:
         budget = None if self.job.budget is None else float(self.job.budget)
-        return Engine(self.policy, budget, self.job.inverse_costs)
+        return Engine(self.policy, budget, self.job.inverse_costs, price=self.job.price)
 
 
 async def history_of(database: AsyncEngine, job_id: str) -> History:

@@ -110,6 +110,7 @@ SURE = {
     "requirement": {"kind": "posterior", "min_probability": 0.8},
     "refit": {"first": 7, "growth": 0, "reopen": True},
 }
+CHEAP = {"worker_choice": {"kind": "pair", "second_opinions": 0}}  # who charge less than the others
 VOTES = {"worker_model": {"kind": "anonymous"}, "requirement": {"kind": "ratio"}}
 FILTER = {
     "worker_model": {"kind": "spam-filter", "min_labels": 3, "alpha": 0.4},
@@ -130,6 +131,8 @@ TERMS = {
     "a source in other terms": OWN_GOLD
     | {"prior_source": "w1", "worker_model": {"kind": "confusion"}, "refit": {"first": 9}},
     "a budget that is split": VOTES | {"allocation": {"kind": "crowdbudget"}, "budget": "60"},
+    "a budget that is split, by cheap workers": CHEAP | VOTES | {"allocation": {"kind": "crowdbudget"}, "budget": "60"},
+    "profit, by cheap workers": CHEAP | VOTES | {"requirement": {"kind": "profit", "value": 9, "loss": 6}},
 }
 
 
@@ -171,6 +174,10 @@ async def test_money_gold_blocks_and_choices_are_the_same(client, name):
     assert simulated_job.gold_asked.any()
     assert simulated_job.blocked.any() == ("spammers" in fields)
     assert (simulated_job.job.engine.calibration is not None) == (name == "calibrated")
+    expected = (await client.get(path)).json()["expected_price"]
+    follows = not {"profit", "crowdbudget"}.isdisjoint({policy.requirement.kind, policy.allocation.kind})
+    assert expected == pytest.approx(simulated_job.job.engine.price if follows else 1, rel=1e-5)
+    assert (expected < 0.9 * np.median(PRICE)) == ("cheap" in name)
 
 
 async def job_on_these_terms(client: httpx.AsyncClient, body: dict, gold: np.ndarray) -> str:

@@ -185,6 +185,7 @@ def job_out(job: Job) -> JobOut:
         name=job.name,
         budget=job.budget,
         answer_cost=job.answer_cost,
+        expected_price=job.price,
         lease_seconds=int(job.lease_duration.total_seconds()),
         reputation=job.reputation,
         worker_model_in_force=_worker_model_in_force(job),

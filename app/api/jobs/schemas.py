@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from pydantic_core import PydanticCustomError
 
 from app.api.audits.schemas import TrustOut
-from app.api.http.common_schemas import AmountIn, AmountOut, CostIn, Number, ReasonOut, RequestBody, Share
+from app.api.http.common_schemas import AmountIn, AmountOut, CostIn, Number, ReasonOut, RequestBody, Share, SixDigits
 from app.api.http.pagination import NextCursor
 from app.api.plans.forecast_schemas import JobForecastOut
 from app.api.plans.plan_schemas import JobPlanOut, PlanIn
@@ -174,6 +174,15 @@ class JobOut(JobPolicy, JobNames):  # this order puts id and name first in the r
     budget: Annotated[AmountOut | None, Field(description="What all answers together may cost; null: unlimited")]
     answer_cost: Annotated[
         AmountOut, Field(description="What an answer costs where the item has no `cost` of its own, at the price 1")
+    ]
+    expected_price: Annotated[
+        SixDigits,
+        Field(
+            description="What the job expects its workers to charge, in units of an item's cost: the median price of "
+            "the registered workers, and the prices of the answers so far. The requirement `profit` and the allocation "
+            "`crowdbudget` decide by it; other jobs do not follow it",
+            examples=[1],
+        ),
     ]
     lease_seconds: Annotated[int, Field(description="How long a worker may hold an item before others get it")]
     reputation: Annotated[UUID | None, Field(description="The job from which skills were copied")]

@@ -23,7 +23,7 @@ class JobContext:
     picks_workers: bool = False  # whether the job chooses workers by what their answers are worth
 
     def paid_for(self, context: ItemContext) -> Array:
-        """How many answers on each item the whole budget buys, split as by CrowdBudget; inf: unlimited.
+        """How many answers on each item the whole budget buys at the price 1, split as by CrowdBudget; inf: unlimited.
 
         n_k = B / (c_k^2 sum_j 1 / c_j)        (Tran-Thanh et al., AAMAS 2013), which is B / (N c) at equal costs.
         """

@@ -8,6 +8,7 @@ from app.policy.allocation.base import Allocation, JobContext, asked
 from app.policy.core.arrays import Array
 from app.policy.core.lookahead import Lookahead
 from app.policy.core.policy import Uses
+from app.policy.core.prices import MIN_PRICE
 
 _ROUNDING = 1e-9  # a quota of 2.9999999999999996 counts as 3
 
@@ -17,7 +18,8 @@ class CrowdBudget(Allocation):
 
         n_k - (answers + answers under way),    n_k = floor(B / (c_k^2 sum_j 1/c_j)).
 
-    The quota n_k follows from the job's whole budget B and the costs of all its items. Once all quotas are full, the
+    The quota n_k follows from the job's whole budget B and the costs of all its items: c_k is the item's cost times the
+    price that the job expects its workers to charge. Once all quotas are full, the
     money that is left buys one more answer per item, in the items' order, as long as it lasts: that answer has a value
     between 0 and 1. After that the value is at most 0. Without a budget, items take turns.
 
@@ -31,11 +33,12 @@ class CrowdBudget(Allocation):
     """
 
     kind: Literal["crowdbudget"] = "crowdbudget"
-    uses: ClassVar[Uses] = Uses.COST | Uses.OPEN_ASSIGNMENTS | Uses.NUMBER | Uses.BUDGET
+    uses: ClassVar[Uses] = Uses.COST | Uses.OPEN_ASSIGNMENTS | Uses.NUMBER | Uses.BUDGET | Uses.PRICE
     per_cost: ClassVar[bool] = False
 
     def value(self, lookahead: Lookahead, job: JobContext) -> Array:
         if job.budget is None:
             return -asked(lookahead)
-        quota = np.floor(job.paid_for(lookahead.context) + _ROUNDING)
+        price = max(lookahead.context.price, MIN_PRICE)  # at p c_k for all k, the quota is that at c_k divided by p
+        quota = np.floor(job.paid_for(lookahead.context) / price + _ROUNDING)
         return np.asarray(quota - asked(lookahead) + 1 / (1 + np.maximum(lookahead.context.number, 0)))

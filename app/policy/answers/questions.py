@@ -69,6 +69,7 @@ class Questions:
             prior=None if context.prior is None else self.shares(context.prior),
             seed=context.seed,
             gold=None if context.gold is None else self.known(context.gold),
+            price=context.price,
         )
 
     def state(self, state: State) -> State:

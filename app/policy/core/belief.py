@@ -9,6 +9,7 @@ from propcache.api import cached_property
 
 from app.policy.core.arrays import Array, Index, IntArray, Mask
 from app.policy.core.dirichlet import chance_of_being_largest, chance_of_the_strongest
+from app.policy.core.prices import MIN_PRICE
 from app.policy.core.randomness import uniform
 
 __all__ = ["NOBODY", "Index", "sole_leader", "strongest_other", "two_strongest"]  # Index is that of `arrays`
@@ -91,11 +92,17 @@ class ItemContext:
     gold: IntArray | None = None  # (items,) the class that is known to be the true one; -1: unknown
     gold_value: Array | None = None  # (items,) the true number, where answers are numbers and `gold` is 0
     joined: Array | None = None  # (items,) by the clock of `random`, when each item joined the job; None: at 0
+    price: float = 1.0  # that the job expects its workers to charge, in units of an item's cost
 
     @classmethod
     def plain(cls, items: int, seed: int = 0) -> "ItemContext":
         """Items of cost one without open assignments."""
         return cls(np.ones(items), np.zeros(items), np.arange(1, items + 1), None, seed)
+
+    @property
+    def expected_cost(self) -> Array:
+        """What the next answer on each item is expected to cost: the item's cost times the expected price."""
+        return self.cost * max(self.price, MIN_PRICE)
 
     @property
     def known(self) -> Mask:
@@ -117,6 +124,7 @@ class ItemContext:
             gold=None if self.gold is None else self.gold[which],
             gold_value=None if self.gold_value is None else self.gold_value[which],
             joined=None if self.joined is None else self.joined[which],
+            price=self.price,
         )
 
 

@@ -24,7 +24,8 @@ class Uses(Flag):
     NUMBER = auto()  # the item's number, which also fixes its random draws
     WORKER = auto()  # the skill of the worker who would answer
     BUDGET = auto()  # the job's budget, and the costs of all its items
-    EVERYTHING = COST | OPEN_ASSIGNMENTS | NUMBER | WORKER | BUDGET
+    PRICE = auto()  # what the job's workers charge on average
+    EVERYTHING = COST | OPEN_ASSIGNMENTS | NUMBER | WORKER | BUDGET | PRICE
 
 
 def plain_description(text: str) -> str:

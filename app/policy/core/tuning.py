@@ -435,6 +435,23 @@ class NumberConstants:
 
 
 @dataclass(frozen=True)
+class PriceConstants:
+    """What a job expects its workers to charge (`core/prices.py`)."""
+
+    registered_answers: Annotated[
+        float, Chosen("how many answers the median price of the registered workers is worth", _JUDGEMENT)
+    ] = 10.0
+    first_step: Annotated[
+        int, Chosen("answers after which the expected price is first determined from answers", _JUDGEMENT)
+    ] = 10
+    growth: Annotated[float, Chosen("by how much the answers grow until it is determined again", _JUDGEMENT)] = 1.5
+    tolerance: Annotated[
+        float,
+        Chosen("how many times as high or as low it must be for the items to be judged again", _JUDGEMENT),
+    ] = 1.1
+
+
+@dataclass(frozen=True)
 class DefaultConstants:
     """All of them, by mechanism."""
 
@@ -449,6 +466,7 @@ class DefaultConstants:
     low_information: LowInformationConstants = LowInformationConstants()
     information: InformationConstants = InformationConstants()
     numbers: NumberConstants = NumberConstants()
+    prices: PriceConstants = PriceConstants()
 
 
 TUNED = DefaultConstants()

@@ -31,7 +31,7 @@ class Requirement(Policy, ABC):
     @property
     def uses(self) -> Uses:
         """What it depends on besides votes and the worker model; by default everything."""
-        return Uses.COST | Uses.OPEN_ASSIGNMENTS | Uses.NUMBER
+        return Uses.COST | Uses.OPEN_ASSIGNMENTS | Uses.NUMBER | Uses.PRICE
 
     @abstractmethod
     def satisfied(self, belief: Belief) -> Mask:

@@ -28,9 +28,10 @@ class Profit(Requirement):
         stop where  MI(m, l) L + Pr(+1) P'(m + 1, l) + Pr(-1) P'(m, l + 1) <= C,    P' the profit of going on.
 
     This maximises the expected profit: value - loss if wrong - cost of all answers. It depends on the real votes and on
-    the item's own cost. Any label earns `value`, so `value` does not affect when to stop. Where asking no longer pays
-    and one label leads, that label is accepted. At a tie, or where asking does not pay even at the start, the item is
-    given up. A limit on the answers is taken into account from the start.
+    what an answer costs: the item's cost times the price that the job expects its workers to charge. Any label earns
+    `value`, so `value` does not affect when to stop. Where asking no longer pays and one label leads, that label is
+    accepted. At a tie, or where asking does not pay even at the start, the item is given up. A limit on the answers is
+    taken into account from the start.
 
     With K > 2 labels the prior is Dirichlet (section 3): how often workers choose each label is Dirichlet with a for
     the right one and b / (K - 1) for each other one. Each label is right with the same probability before any answer.
@@ -79,7 +80,7 @@ class Profit(Requirement):
             )
         return prior
 
-    uses: ClassVar[Uses] = Uses.COST
+    uses: ClassVar[Uses] = Uses.COST | Uses.PRICE
 
     def satisfied(self, belief: Belief) -> Mask:
         return np.asarray(self._stopped(belief) & (self.winner(belief) != NOBODY))
@@ -125,8 +126,9 @@ class Profit(Requirement):
     def _strategies(self, belief: Belief) -> Iterator[tuple[Mask, Strategy | ManyLabelStrategy]]:
         """The items of each cost, with the strategy for them."""
         prior, labels = Prior(*self.prior), belief.votes.shape[1]
-        for cost in np.unique(belief.context.cost).tolist():
-            items = belief.context.cost == cost
+        expected = belief.context.expected_cost
+        for cost in np.unique(expected).tolist():
+            items = expected == cost
             if labels == _BINARY:
                 yield items, best_strategy(prior, self.loss / cost, self.most_answers)
             else:

@@ -11,9 +11,9 @@ from app.policy.core.arrays import Array, IntArray, Mask
 from app.policy.core.belief import ItemContext
 from app.policy.core.lookahead import significant
 from app.policy.core.policy import Policy
+from app.policy.core.prices import MIN_PRICE
 from app.policy.core.randomness import scramble
 from app.policy.core.tuning import TUNED
-from app.policy.worker_choice.relative_information import MIN_PRICE
 from app.policy.worker_choice.second_opinions import less_trusted
 from app.policy.worker_models.base import WorkerModel
 

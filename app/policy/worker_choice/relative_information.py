@@ -4,9 +4,9 @@ import numpy as np
 
 from app.policy.core.arrays import Array, IntArray
 from app.policy.core.decision import Reason
+from app.policy.core.prices import MIN_PRICE
 
 _NOTHING = 0.005  # less than one percent
-MIN_PRICE = 1e-9  # a free answer is taken to cost this much, so that value per cost is finite
 
 
 def relative_information(optimistic: Array, expected: Array, price: Array, answers: Array | IntArray) -> Array:

@@ -8,9 +8,9 @@ from pydantic import Field
 from app.policy.core.arrays import Array, IntArray
 from app.policy.core.lookahead import significant
 from app.policy.core.policy import ONE_LABEL
+from app.policy.core.prices import MIN_PRICE
 from app.policy.core.randomness import scramble
 from app.policy.worker_choice.base import CandidateWorkers, WorkerChoice, first_of_the_best
-from app.policy.worker_choice.relative_information import MIN_PRICE
 
 _NEW_WORKER = 2.0  # the index of a worker without scored answers; no index is higher
 

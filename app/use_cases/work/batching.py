@@ -20,6 +20,7 @@ from app.store.jobs import lock_job, save_ledger
 from app.use_cases.clock import Clock
 from app.use_cases.operations.runner import BackgroundRunner
 from app.use_cases.work.assign import assign_next
+from app.use_cases.work.expected_prices import follow_prices
 from app.use_cases.work.held_assignments import AssignmentChange, Extend, Return, change_assignments, return_assignments
 from app.use_cases.work.ledger import SubmittedAnswer
 from app.use_cases.work.record import Outcome, record_answers
@@ -71,7 +72,8 @@ class JobBatcher:
     A request that arrives alone is applied at once. A commit costs the same for one request and for a hundred, and no
     job ever holds more than one connection.
 
-    If the answers of a single request trigger a refit of a small job, its response is sent after the refit: a client
+    If the answers of a single request trigger a refit of a small job, or move its expected price, the response is sent
+    after the items are judged again: a client
     that asks and answers one by one then gets the same decisions every time. No other request waits for a refit.
     """
 
@@ -155,9 +157,9 @@ class JobBatcher:
     def _begin_background_work(
         self, job_id: UUID, before: Job, after: Job, *, alone: bool
     ) -> asyncio.Task[None] | None:
-        """Start the work that a batch has made due; returns a refit or recount if the sender should wait for it."""
+        """Start the work that a batch has made due; returns it, but not a forecast, if the sender should wait."""
         refit = None
-        if refit_is_due(after) or after.blocks != before.blocks:
+        if refit_is_due(after) or after.blocks != before.blocks or after.repriced_to is not None:
             if alone and after.answers <= SMALL_JOB:
                 refit = self._runner.begin(job_id)
             else:
@@ -198,6 +200,7 @@ async def apply_batch(
     outcomes: dict[int, Any] = {}
     if sent := {position: one for position, one in enumerate(requests) if isinstance(one, SentAnswers)}:
         job, recorded = await record_answers(connection, job, [one.submissions for one in sent.values()], now)
+        job = await follow_prices(connection, job, given=before.answers)
         outcomes |= zip(sent, recorded, strict=True)
     if changes := {position: one for position, one in enumerate(requests) if isinstance(one, Extend | Return)}:
         job, changed = await change_assignments(connection, job, list(changes.values()), now)

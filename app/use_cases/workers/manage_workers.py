@@ -22,6 +22,7 @@ from app.errors import FieldError, InvalidInput, WorkerUnknown
 from app.store.jobs import load_job, lock_job, save_source
 from app.store.worker_pages import find_worker, page_of_workers
 from app.store.workers import load_workers, save_registrations
+from app.use_cases.work.expected_prices import expect_registered_prices
 from app.use_cases.work.rejudging import rejudge_all_priors
 from app.use_cases.workers.skills import Skill, accuracies, estimates, estimates_accuracy, with_statement, wrong_tier
 
@@ -131,6 +132,7 @@ async def _register(connection: AsyncConnection, job: Job, entries: Sequence[Wor
     known = await load_workers(connection, job.job_id, stated)
     sent = {name: _registration(job, entry, known.get(name, UNKNOWN_WORKER)) for name, entry in last.items()}
     await save_registrations(connection, job.job_id, list(sent.values()))
+    job = await expect_registered_prices(connection, job, now)
     source = sent.get(job.policy.prior_source)
     if source is not None and source.stated_accuracy is not None and source.skill is not None:
         await _believe_priors(connection, job, tuple(source.skill), now)

@@ -107,3 +107,47 @@ async def test_a_bad_registration_names_the_field_and_registers_nobody(new_job, 
     assert response.status_code == 422
     assert [error["pointer"] for error in response.json()["errors"]] == [pointer]
     assert (await job.http.get(f"{job.path}/workers")).json()["workers"] == []
+
+
+PROFIT = {"requirement": {"kind": "profit", "value": 9, "loss": 5}, "worker_model": {"kind": "anonymous"}}
+
+
+async def test_profit_sees_what_workers_charge(new_job):
+    """A cost of 1, a price of .05 and a loss of 5: one answer is not enough, as at a loss of 100 answers."""
+    job = await new_job(items=2, budget="10", **PROFIT)
+    assert (await job.answer("i1", "w0", "cat")).json()["verdict"] == "stop"
+    cheap = await new_job(items=2, budget="10", **PROFIT)
+    await register(cheap, w1="0.05", w2="0.05", w3="0.05", expert="20")
+    assert (await cheap.status())["expected_price"] == 0.05
+    assert [(await cheap.answer("i1", f"w{n}", "cat")).json()["verdict"] for n in (1, 2, 3)] == [
+        "continue",
+        "continue",
+        "stop",
+    ]
+
+
+async def test_items_that_did_not_pay_open_when_cheap_workers_register(new_job):
+    """Nothing was asked yet, so nothing is lost; the price of a trusted worker is not that of an answer."""
+    fields = PROFIT | {"requirement": {"kind": "profit", "value": 9, "loss": 3}}
+    job = await new_job(items=3, budget="10", **fields)
+    assert (await job.status())["items"] == {"open": 0, "resolved": 0, "given_up": 3}
+    body = [{"worker": "expert", "price": "30", "trusted": True}, {"worker": "w1", "price": "0.1"}]
+    assert (await job.http.post(f"{job.path}/workers", json=body)).status_code == 200
+    status = await job.status()
+    assert status["items"] == {"open": 3, "resolved": 0, "given_up": 0}
+    assert status["expected_price"] == 0.1
+
+
+async def test_open_items_are_judged_again_when_the_price_moves(new_job):
+    """Ten answers of unregistered workers cost 1 each where .1 was expected: (10 x .1 + 10 x 1) / 20 = .55."""
+    job = await new_job(items=30, budget="100", **PROFIT | {"requirement": {"kind": "profit", "value": 9, "loss": 6}})
+    await register(job, w1="0.1")
+    for n in range(1, 10):
+        assert (await job.answer(f"i{n}", f"stranger{n}", "cat")).json()["verdict"] == "continue"
+    assert (await job.status())["items"]["open"] == 30
+    await job.answer("i10", "stranger10", "cat")
+    status = await job.status()
+    assert status["expected_price"] == pytest.approx(0.55)
+    assert status["items"] == {"open": 20, "resolved": 10, "given_up": 0}
+    (held,) = (await job.next("w1"))["assignments"]
+    assert int(held["item"][1:]) > 10
