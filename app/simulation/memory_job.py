@@ -9,7 +9,7 @@ import numpy.typing as npt
 from app.policy.answers import Said
 from app.policy.core.ballots import Ballots
 from app.policy.core.belief import NOBODY, Array, Belief, IntArray, ItemContext, Mask, State, sole_leader
-from app.policy.core.decision import Verdict
+from app.policy.core.decision import CROWD_CANNOT_REACH, Verdict
 from app.policy.core.opinions import Opinions
 from app.policy.core.policy import Uses
 from app.policy.core.prices import MIN_PRICE, expected_price, has_moved, is_price_due
@@ -123,6 +123,17 @@ class MemoryJob(ParallelRuns):
         self._paid_prices += float(self.price[worker].sum())
         if Uses.PRICE in self.engine.uses and is_price_due(self.answers - len(item), self.answers):
             self._follow_prices()
+
+    @property
+    def unsettled(self) -> IntArray:
+        """The items that the crowd has given up for a trusted worker to settle."""
+        given_up = np.flatnonzero(~self.open & (self.label == NOBODY))
+        return np.array([i for i in given_up.tolist() if self.verdict(i).reason.code == CROWD_CANNOT_REACH], dtype=int)
+
+    def settle(self, item: int, worker: int, label: int) -> None:
+        """Pay a trusted worker for the label of an unsettled item; as in the service, it is no vote."""
+        self.spent += float(self.context.cost[item] * self.price[worker])
+        self.rows.label[item] = label
 
     def refit(
         self, run: int | IntArray, ballots: Ballots, *, gold: IntArray | None = None, never_reopens: Mask | None = None

@@ -1,11 +1,12 @@
 """Offers of plans on the wire, and how a job that was created from an offer compares with its promise."""
 
+from decimal import Decimal
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Field, SerializerFunctionWrapHandler, model_serializer, model_validator
 from pydantic_core import PydanticCustomError
 
-from app.api.http.common_schemas import AmountIn, AmountOut, Number, ReasonOut, RequestBody, Share, money
+from app.api.http.common_schemas import AmountIn, AmountOut, CostIn, Number, ReasonOut, RequestBody, Share, money
 from app.domain.job import Job
 from app.policy.aggregation import AnyAggregation, Majority
 from app.policy.allocation import AnyAllocation
@@ -46,7 +47,7 @@ class FieldsOfPlan(BaseModel):
     auto_gold: Annotated[AutoGold | None, Field(description="Which items become gold; null: none")] = None
 
 
-_JOB_FIELDS = ("budget", *FieldsOfPlan.model_fields)
+_JOB_FIELDS = ("budget", "answer_cost", *FieldsOfPlan.model_fields)
 _NULL_SAYS_SOMETHING = {"budget", "max_labels", "max_votes_per_label", "refit", "spammers", "auto_gold"}
 
 
@@ -73,6 +74,9 @@ class PlanIn(RequestBody, FieldsOfPlan):
 
     kind: Annotated[PlanKind, Field(description="Which plan made the offer")]
     budget: Annotated[AmountIn | None, Field(description="What all answers together may cost; null: unlimited")] = None
+    answer_cost: Annotated[
+        CostIn | None, Field(description="What an answer costs where the item has no `cost` of its own")
+    ] = None
     promise: Annotated[PromiseIn, Field(description="What the plan predicts")]
 
     def job_fields(self) -> dict[str, Any]:
@@ -95,6 +99,9 @@ class PlanOut(FieldsOfPlan):
 
     kind: Annotated[PlanKind, Field(description="Which plan made the offer")]
     budget: Annotated[AmountOut | None, Field(description="What all answers together may cost; null: unlimited")] = None
+    answer_cost: Annotated[
+        AmountOut | None, Field(description="What an answer costs where the item has no `cost` of its own")
+    ] = None
     promise: Annotated[PromiseOut, Field(description="What the plan predicts")]
 
     @model_serializer(mode="wrap")
@@ -114,7 +121,7 @@ Offer = Annotated[
 ]
 
 
-def profit_offer(kind: PlanKind, strategy: ProfitStrategy | None) -> PlanOut | None:
+def profit_offer(kind: PlanKind, strategy: ProfitStrategy | None, cost: Decimal) -> PlanOut | None:
     """Offer a job that asks while the next answer saves more than it costs; None beyond a job's limits."""
     if strategy is None:
         return None
@@ -125,7 +132,7 @@ def profit_offer(kind: PlanKind, strategy: ProfitStrategy | None) -> PlanOut | N
         resolved=strategy.resolved,
     )
     limits = {"max_labels": strategy.max_answers, "max_votes_per_label": strategy.max_answers}
-    return PlanOut.by_votes(kind, promise, requirement=strategy.requirement, **limits)
+    return PlanOut.by_votes(kind, promise, requirement=strategy.requirement, answer_cost=cost, **limits)
 
 
 class SoFarOut(BaseModel):

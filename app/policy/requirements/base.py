@@ -60,6 +60,11 @@ class Requirement(Policy, ABC):
         return contenders.per_class(self._add_votes_one_by_one(lookahead.each_contender, contenders.label))
 
     @property
+    def refers_doubt(self) -> bool:
+        """Whether items that stay in doubt are left to trusted workers, who are not asked for votes then."""
+        return False
+
+    @property
     def extra_votes(self) -> float | None:
         """The votes that every class has from the start in what it compares; None: it compares no counts."""
         return None

@@ -43,6 +43,10 @@ class Combination(Requirement):
         return next((each for each in self.of if each.picks_a_class), self.of[0]).certainty(belief)
 
     @property
+    def refers_doubt(self) -> bool:
+        return any(member.refers_doubt for member in self.of)
+
+    @property
     def extra_votes(self) -> float | None:
         """Those of the first member that has any."""
         return next((extra for member in self.of if (extra := member.extra_votes) is not None), None)

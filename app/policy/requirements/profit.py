@@ -4,22 +4,42 @@ from collections.abc import Iterator
 from typing import Annotated, ClassVar, Literal
 
 import numpy as np
-from pydantic import Field, field_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 from pydantic_core import PydanticCustomError
 
 from app.policy.core.arrays import Array, Index, Mask
 from app.policy.core.belief import NOBODY, Belief, sole_leader
-from app.policy.core.decision import Reason
+from app.policy.core.decision import CROWD_CANNOT_REACH, Reason
 from app.policy.core.lookahead import Lookahead
 from app.policy.core.policy import Uses
+from app.policy.core.prices import MIN_PRICE
 from app.policy.planning.cost_sensitive import Prior, Strategy, best_strategy
+from app.policy.planning.expert_strategy import ExpertStrategy, expert_strategy
 from app.policy.planning.many_labels import ManyLabelStrategy, chance_of_leader, many_label_strategy
+from app.policy.planning.stopping_policy import Expert
 from app.policy.requirements.base import Requirement
 from app.policy.requirements.on_counts import two_highest, votes_in_words
 
 MOST_MONEY = 1e9
 _BINARY = 2  # two labels need a smaller table
 Shape = Annotated[float, Field(ge=1e-6, le=1000, allow_inf_nan=False)]
+
+
+class LastExpert(BaseModel):
+    """An expert whom the job asks where the crowd leaves too much doubt."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    price: Annotated[
+        float,
+        Field(
+            gt=0,
+            le=MOST_MONEY,
+            description="The `price` with which the expert is registered: an answer costs this times the item's cost",
+            examples=[16],
+        ),
+    ]
+    accuracy: Annotated[float, Field(gt=0.5, le=1, description="How often the expert is right")] = 1.0
 
 
 class Profit(Requirement):
@@ -39,6 +59,14 @@ class Profit(Requirement):
         P(k is right | v) ~ Gamma(a + v_k) / Gamma(b / (K - 1) + v_k);    stop where no way of going on saves its cost.
 
     All ways are computed up to 25 votes (up to 67 with three labels); with more, the two strongest labels decide.
+
+    With `expert`, the crowd comes first, and a trusted worker settles what stays in doubt (section 6.2). An item is
+    given up for a trusted worker, with the reason `crowd-cannot-reach`, where the expert's answer saves more than it
+    costs, and more than going on with the crowd:
+
+        (e - A_R(m, l)) L - price > max(0, profit of the crowd's next answers),    e how often the expert is right.
+
+    Trusted workers of such a job get no other items. The two strongest labels decide, after 100 answers at the latest.
 
     With two labels and the prior B(6, 2), the first answer is worth a quarter of the loss (Theorem 4.4), with three
     labels 3/4 - 1/3 of it:
@@ -69,6 +97,13 @@ class Profit(Requirement):
         ),
     ] = None
 
+    expert: Annotated[
+        LastExpert | None,
+        Field(
+            description="Who is asked where the crowd leaves doubt: register such workers as `trusted`; null: nobody"
+        ),
+    ] = None
+
     @field_validator("prior")
     @classmethod
     def _better_than_guessing(cls, prior: tuple[float, float]) -> tuple[float, float]:
@@ -83,13 +118,18 @@ class Profit(Requirement):
     uses: ClassVar[Uses] = Uses.COST | Uses.PRICE
 
     def satisfied(self, belief: Belief) -> Mask:
-        return np.asarray(self._stopped(belief) & (self.winner(belief) != NOBODY))
+        return np.asarray(self._stopped(belief) & (self.winner(belief) != NOBODY) & ~self._referred(belief))
 
     def winner(self, belief: Belief) -> Index:
         return sole_leader(belief.votes)
 
     def not_worth_asking(self, belief: Belief) -> Mask:
-        return np.asarray(self._stopped(belief) & (self.winner(belief) == NOBODY))
+        lost = self._stopped(belief) & (self.winner(belief) == NOBODY)
+        return np.asarray(lost | self._referred(belief))
+
+    @property
+    def refers_doubt(self) -> bool:
+        return self.expert is not None
 
     def shortfalls(self, lookahead: Lookahead) -> Array:
         """From a table: the fewest votes with which a class is accepted against those of the others."""
@@ -112,6 +152,9 @@ class Profit(Requirement):
         counted = f"{votes_in_words(first, second)}, so the leading label is right with probability {right:.2f}"
         if self.satisfied(belief)[item]:
             return Reason("profit", f"{counted}; another answer would cost more than it is expected to save.")
+        if self._referred(belief)[item]:
+            message = f"{counted}; the answer of an expert is expected to save more than it costs."
+            return Reason(CROWD_CANNOT_REACH, message)
         if self.not_worth_asking(belief)[item]:
             tie = f"{votes_in_words(first, second)}, so no label leads" if first else "The item has no answer"
             return Reason("does-not-pay", f"{tie}, and another answer would cost more than it is expected to save.")
@@ -123,13 +166,25 @@ class Profit(Requirement):
             stopped[items] = strategy.stopped(belief.votes[items])
         return stopped
 
-    def _strategies(self, belief: Belief) -> Iterator[tuple[Mask, Strategy | ManyLabelStrategy]]:
+    def _referred(self, belief: Belief) -> Mask:
+        """Where the expert is asked next."""
+        referred = np.zeros(len(belief.votes), dtype=bool)
+        for items, strategy in self._strategies(belief):
+            if isinstance(strategy, ExpertStrategy):
+                referred[items] = strategy.refers(belief.votes[items])
+        return referred
+
+    def _strategies(self, belief: Belief) -> Iterator[tuple[Mask, Strategy | ManyLabelStrategy | ExpertStrategy]]:
         """The items of each cost, with the strategy for them."""
         prior, labels = Prior(*self.prior), belief.votes.shape[1]
         expected = belief.context.expected_cost
         for cost in np.unique(expected).tolist():
             items = expected == cost
-            if labels == _BINARY:
+            if self.expert is not None:
+                price = self.expert.price / max(belief.context.price, MIN_PRICE)  # in answers of the crowd
+                expert = Expert(price, self.expert.accuracy)
+                yield items, expert_strategy(prior, self.loss / cost, expert, self.most_answers)
+            elif labels == _BINARY:
                 yield items, best_strategy(prior, self.loss / cost, self.most_answers)
             else:
                 yield items, many_label_strategy(prior, labels, self.loss / cost, self.most_answers)

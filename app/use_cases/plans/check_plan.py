@@ -29,7 +29,12 @@ def check_plan(job: Job) -> Comparison:
 
 
 def _expected_end(job: Job) -> ExpectedEnd | None:
-    """Convert the job's forecast to the units of a promise: per item, and shares. None if items were added since."""
+    """Convert the job's forecast to the units of a promise: per item, and shares. None if items were added since.
+
+    A forecast is about the crowd, so it says nothing about a promise in which an expert has the last word.
+    """
+    if job.engine.requirement.refers_doubt:
+        return None
     if job.forecast is None or job.forecast["items"] != job.items:
         return None
     items, accuracy = job.forecast["items"], job.forecast["accuracy"]

@@ -12,12 +12,12 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.domain.assignment import Assignment, AssignmentState, HeldAssignment
 from app.domain.audit_sample import Audit
-from app.domain.item import CROWD_CANNOT_REACH, Item
+from app.domain.item import Item
 from app.domain.job import Job
 from app.domain.work import NextWork, WorkRequest
 from app.domain.worker import UNKNOWN_WORKER, Worker
 from app.errors import InvalidInput
-from app.policy.core.decision import Reason
+from app.policy.core.decision import CROWD_CANNOT_REACH, Reason
 from app.policy.core.randomness import number_of
 from app.policy.worker_choice.base import CandidateWorkers
 from app.store.assignments import live_assignments_of, save_assignments
@@ -136,7 +136,7 @@ class AssignmentBatch:
         mine = self.held.setdefault(worker, []) if worker is not None else []
         while worker is not None and len(mine) < count and await self._assign_for_truth(worker) is not None:
             mine = self.held[worker]
-        while len(mine) < count and self.known(worker).low_information is None:
+        while len(mine) < count and self._may_vote(worker):
             asking = replace(self._asking(worker, mine), tier=tier)
             candidate = await self._candidate(asking)
             if candidate is None:
@@ -157,6 +157,11 @@ class AssignmentBatch:
                 break
             theirs.append(held)
         return theirs[: request.count]
+
+    def _may_vote(self, worker: str | None) -> bool:
+        """Whether the worker gets open items; where an expert has the last word, trusted workers wait for the crowd."""
+        known = self.known(worker)
+        return known.low_information is None and not (known.trusted and self.job.engine.requirement.refers_doubt)
 
     async def _further_workers(self, besides: Sequence[str]) -> list[str]:
         """Load other registered workers who may be asked, best first."""
@@ -185,6 +190,7 @@ class AssignmentBatch:
             if (held := await self._assign_audit_item(name)) is not None:
                 return held
         asking = {name: self._asking(name, self.held.get(name, ())) for name in free}
+        free = [name for name in free if self._may_vote(name)]
         if choice.compares_items:
             await self.queue.value_for(free)
             found = {name: await self._candidate(one) for name, one in asking.items()}

@@ -94,7 +94,25 @@ class NoWork:
             return found | dict.fromkeys(rest, _wait("no-items", "The job has no items yet. Add items.", _SHORT_WAIT))
         if not job.open:
             return found | dict.fromkeys(rest, _all_resolved(job))
-        return found | await self._why_no_item(connection, rest)
+        experts = {name for name in rest if self._known(name).trusted and job.engine.requirement.refers_doubt}
+        if experts:
+            found |= await self._why_no_doubt(connection, experts)
+        return found | await self._why_no_item(connection, rest - experts)
+
+    async def _why_no_doubt(
+        self, connection: AsyncConnection, experts: AbstractSet[str | None]
+    ) -> dict[str | None, NextWork]:
+        """For trusted workers where the crowd comes first: open items may come to them as soon as it is done."""
+        job, money = await with_end_of_money(connection, self.job), self._money_that_may_return()
+        expiry = await next_expiry(connection, job.job_id)
+        message = "The crowd is asked first. Ask again when it has left an item in doubt."
+        waits = _wait("crowd-first", message, _SHORT_WAIT if expiry is None else expiry - self.now)
+        found: dict[str | None, NextWork] = {}
+        for name in experts:
+            worker = self._known(name)
+            unpaid = job.out_of_money or (money is not None and job.least_cost * worker.price > money)
+            found[name] = _too_expensive(job, worker, "an item in doubt") if unpaid else waits
+        return found
 
     async def _by_auditor(
         self, connection: AsyncConnection, by_worker: Mapping[str | None, NextWork]

@@ -123,3 +123,52 @@ async def test_the_picture(client, address):
 async def test_nothing_at_stake_can_be_drawn(client):
     response = await client.post(f"{PATH}.svg", json={"value": 0, "loss": 0})
     assert response.status_code == 200
+
+
+async def test_crowd_first_then_the_expert_from_plan_to_results(client, plan):
+    """The offer and its workers, sent as they stand: the crowd votes, and the expert settles what stays in doubt."""
+    told = await plan(expert={"price": "12"})
+    offer = told["offer"]
+    assert told["best"] == "crowd-expert"
+    assert told["workers"] == [{"worker": "expert", "price": "12", "trusted": True}]
+    assert float(offer["promise"]["cost_per_item"]) == pytest.approx(9.948, abs=0.001)
+    job = (await client.post("/v1/jobs", json={"labels": ["cat", "dog"], "budget": "100", "plan": offer})).json()
+    path = f"/v1/jobs/{job['id']}"
+    assert job["requirement"] == offer["requirement"]
+    assert (await client.post(f"{path}/workers", json=told["workers"])).status_code == 200
+    await client.post(f"{path}/items", json=[{"key": "easy"}, {"key": "hard"}])
+
+    async def told_to(worker):
+        return (await client.post(f"{path}/next", json={"worker": worker})).json()
+
+    early = await told_to("expert")
+    assert (early["status"], early["reason"]["code"]) == ("wait", "crowd-first")
+    for item, labels in {"hard": ["cat", "dog"], "easy": ["dog"] * 4}.items():
+        for number, label in enumerate(labels):
+            sent = {"item": item, "worker": f"w{number}", "label": label}
+            verdict = (await client.post(f"{path}/answers", json=sent)).json()
+        if item == "hard":
+            assert (verdict["verdict"], verdict["reason"]["code"]) == ("give_up", "crowd-cannot-reach")
+            (held,) = (await told_to("expert"))["assignments"]
+            assert (held["item"], held["cost"]) == ("hard", "12")
+    settled = (await client.post(f"{path}/answers", json={"assignment": held["id"], "label": "dog"})).json()
+    assert (settled["verdict"], settled["label"], settled["counted"]) == ("stop", "dog", False)
+    results = (await client.get(f"{path}/results")).json()["results"]
+    assert [(one["item"], one["label"], one["reason"]["code"]) for one in results] == [
+        ("easy", "dog", "profit"),
+        ("hard", "dog", "settled-by-trusted"),
+    ]
+    status = (await client.get(path)).json()
+    assert (status["state"], status["spent"], status["answers"]) == ("done", "18", 7)
+    assert (await told_to("expert"))["reason"]["code"] == "all-resolved"
+
+
+async def test_an_expert_for_whom_the_money_is_gone_is_told_to_stop(client, plan):
+    """No item can come to the expert any more, so nobody waits."""
+    told = await plan(expert={"price": "12"})
+    body = {"labels": ["cat", "dog"], "budget": "3", "plan": told["offer"]}
+    path = f"/v1/jobs/{(await client.post('/v1/jobs', json=body)).json()['id']}"
+    await client.post(f"{path}/workers", json=told["workers"])
+    await client.post(f"{path}/items", json=[{"key": "i1"}])
+    told_now = (await client.post(f"{path}/next", json={"worker": "expert"})).json()
+    assert (told_now["status"], told_now["reason"]["code"]) == ("stop", "budget-exhausted")

@@ -103,7 +103,7 @@ def _offer(body: AccuracyCostIn, curve: AccuracyCostCurve, choice: StrategyChoic
     loss = choice.loss * unit
     value = body.value.value if isinstance(body.value, Linear) else loss
     strategy = profit_strategy(AnswerStakes(value, loss, unit), curve.prior, body.max_workers)
-    offer = profit_offer("accuracy-cost", strategy)
+    offer = profit_offer("accuracy-cost", strategy, body.cost)
     if offer is None or body.budget is None:
         return offer
     return offer.model_copy(update={"budget": body.budget})

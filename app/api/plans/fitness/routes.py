@@ -1,5 +1,6 @@
 """Fitness plans over HTTP: should the crowd, an expert or a model solve a problem?"""
 
+from collections.abc import Sequence
 from decimal import Decimal
 from typing import Literal
 
@@ -7,7 +8,7 @@ from fastapi import APIRouter, Response
 
 from app.api.http.common_schemas import ReasonOut, money
 from app.api.http.services import ServicesOf
-from app.api.plans.fitness.schemas import FitnessIn, FitnessOut, FitnessStep, WayOut
+from app.api.plans.fitness.schemas import ExpertIn, FitnessIn, FitnessOut, FitnessStep, OfferedWorker, WayOut
 from app.api.plans.plan_route import Form, in_form, plan_at
 from app.api.plans.plan_schemas import PlanOut, profit_offer
 from app.api.plans.prior_schemas import prior_out
@@ -18,7 +19,7 @@ from app.policy.planning.fitness import Market, Model, Visit, Way, best_way, vis
 from app.policy.planning.stopping_policy import ACCEPT, ASK, REFER, Expert
 from app.use_cases.plans.find_prior import find_prior
 from app.use_cases.plans.plan_threads import in_plan_thread
-from app.use_cases.plans.profit_strategy import AnswerStakes, profit_strategy
+from app.use_cases.plans.profit_strategy import AnswerStakes, profit_strategy, strategy_with_expert
 
 router = APIRouter()
 
@@ -48,6 +49,8 @@ async def plan_fitness(services: ServicesOf, body: FitnessIn, form: Form) -> Res
     best = best_way(found, stakes.loss)
     crowd = next(way for way in found if way.name == "crowd")
     pays = _profit(body, best) > 0
+    seen = list(visits(market, best, stakes.loss)) if pays and best.answers[0] > 0 else []
+    offer = _offer(body, market, best, seen) if pays else None
     plan = FitnessOut(
         prior=prior_out(known),
         value=body.value,
@@ -58,18 +61,32 @@ async def plan_fitness(services: ServicesOf, body: FitnessIn, form: Form) -> Res
         reason=_reason(body, best, crowd),
         min_value=_min_value(body, crowd),
         ways=[_way_out(body, way) for way in found],
-        steps=[_step(at) for at in visits(market, best, stakes.loss)] if pays and best.answers[0] > 0 else [],
-        offer=_offer(body, known.prior, best) if pays else None,
+        steps=[_step(at) for at in seen],
+        offer=offer,
+        workers=[] if offer is None else _workers(body, best),
     )
     return await in_form(form, plan, draw_fitness(market, stakes))
 
 
-def _offer(body: FitnessIn, prior: Prior, best: Way) -> PlanOut | None:
-    """Make an offer if the crowd alone is best; no job can combine the crowd with a model or an expert like this."""
-    if best.name != "crowd":
-        return None
+def _offer(body: FitnessIn, market: Market, best: Way, seen: Sequence[Visit]) -> PlanOut | None:
+    """Make an offer if the crowd is best, or crowd first and then the expert; no job begins with a model like this."""
     stakes = AnswerStakes(float(body.value), float(body.loss), float(body.cost))
-    return profit_offer("fitness", profit_strategy(stakes, prior, body.max_workers))
+    if best.name == "crowd":
+        return profit_offer("fitness", profit_strategy(stakes, market.prior, body.max_workers), body.cost)
+    if best.name == "crowd-expert" and body.expert is not None:
+        price = float(_expert_price(body.expert, body.cost))
+        return profit_offer("fitness", strategy_with_expert(stakes, market, best, seen, price), body.cost)
+    return None
+
+
+def _workers(body: FitnessIn, best: Way) -> list[OfferedWorker]:
+    if best.expert is None or body.expert is None:
+        return []
+    return [OfferedWorker(worker="expert", price=_expert_price(body.expert, body.cost), trusted=True)]
+
+
+def _expert_price(expert: ExpertIn, cost: Decimal) -> Decimal:
+    return money(expert.price / cost)
 
 
 def _stakes(body: FitnessIn) -> FitnessStakes:

@@ -10,6 +10,7 @@ from app.api.plans.accuracy_cost.schemas import MOST_WORKERS
 from app.api.plans.default_job_schemas import ONE, AnswerCost
 from app.api.plans.plan_schemas import Offer
 from app.api.plans.prior_schemas import PriorIn, PriorOut
+from app.policy.core.text import Key
 
 WayName = Literal["guess", "model", "expert", "crowd", "crowd-expert", "model-crowd", "model-crowd-expert"]
 
@@ -62,6 +63,14 @@ class FitnessStep(BaseModel):
     reached: Annotated[Share, Field(description="How likely an item gets here")]
 
 
+class OfferedWorker(BaseModel):
+    """A worker whom the offered job needs."""
+
+    worker: Annotated[Key, Field(description="A name; use your own if the worker has one", examples=["expert"])]
+    price: Annotated[AmountOut, Field(description="An answer costs this times the item's cost", examples=["16"])]
+    trusted: Annotated[bool, Field(description="The worker settles what the crowd leaves in doubt")]
+
+
 class FitnessOut(BaseModel):
     """The ways to get labels side by side, and the best one."""
 
@@ -78,3 +87,7 @@ class FitnessOut(BaseModel):
         list[FitnessStep], Field(description="How to carry out the best way; empty if the crowd has no part in it")
     ]
     offer: Offer
+    workers: Annotated[
+        list[OfferedWorker],
+        Field(description="Whom the offered job needs besides the crowd: send them to `POST /v1/jobs/{job}/workers`"),
+    ]
