@@ -5,6 +5,7 @@ from typing import Annotated
 from pydantic import Field
 
 from app.policy.allocation.base import Allocation, JobContext
+from app.policy.allocation.by_value import AccuracyAtCost, ByValue
 from app.policy.allocation.crowdbudget import CrowdBudget
 from app.policy.allocation.cvar_knowledge_gradient import CvarKnowledgeGradient
 from app.policy.allocation.dispatch import Dispatch
@@ -26,13 +27,16 @@ AnyAllocation = Annotated[
     | RoundRobin
     | RandomChoice
     | Dispatch
-    | CrowdBudget,
+    | CrowdBudget
+    | ByValue,
     Field(discriminator="kind"),
 ]
 
 __all__ = [
+    "AccuracyAtCost",
     "Allocation",
     "AnyAllocation",
+    "ByValue",
     "CrowdBudget",
     "CvarKnowledgeGradient",
     "Dispatch",

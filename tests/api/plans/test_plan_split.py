@@ -117,3 +117,58 @@ async def test_the_picture_names_what_it_shows(client):
     root = ET.fromstring(response.content)  # noqa: S314  our own picture
     texts = {each.text for each in root.iter("{http://www.w3.org/2000/svg}text")}
     assert {"CrowdBudget", "budget (money)", "items that will be wrong (%)", "requested budget: 500", "target"} <= texts
+
+
+SMALL = [{"cost": "0.2", "items": 3, "accuracy": 0.9}, {"cost": "1", "items": 3, "accuracy": 0.6}]
+
+
+async def spent_by_a_job(client, offer: dict, costs: list[str], price: str = "1") -> list[int]:
+    """Create the job that the plan offers, let new workers answer until the money is gone, and count the answers."""
+    created = await client.post("/v1/jobs", json={"labels": ["cat", "dog"], "plan": offer})
+    assert created.status_code == 201, created.text
+    path = f"/v1/jobs/{created.json()['id']}"
+    workers = [{"worker": f"w{number}", "price": price} for number in range(80)]
+    await client.post(f"{path}/workers", json=workers)
+    await client.post(f"{path}/items", json=[{"key": f"i{n}", "cost": cost} for n, cost in enumerate(costs)])
+    for number in range(80):
+        given = (await client.post(f"{path}/next", json={"worker": f"w{number}"})).json()["assignments"]
+        if not given:
+            break
+        await client.post(f"{path}/answers", json={"assignment": given[0]["id"], "label": "cat"})
+    results = (await client.get(f"{path}/results")).json()["results"]
+    return [sum(one["votes"].values()) for one in results]
+
+
+async def test_a_split_by_value_is_a_job(client, split):
+    """Sent as it stands, the offer buys what the plan says: the split with the fewest expected errors."""
+    plan = (await split(budget="4.8", groups=SMALL)).json()
+    assert plan["recommended"] == "by_value"
+    assert plan["offer"]["allocation"]["kind"] == "by-value"
+    planned = [
+        portion["answers"]
+        for group in plan["by_value"]["groups"]
+        for portion in group["portions"]
+        for _ in range(portion["items"])
+    ]
+    assert plan["by_value"]["left"] == "0"
+    given = await spent_by_a_job(client, plan["offer"], ["0.2"] * 3 + ["1"] * 3)
+    assert [sorted(given[:3]), sorted(given[3:])] == [sorted(planned[:3]), sorted(planned[3:])]
+
+
+async def test_a_price_is_seen_by_the_plan_and_by_its_job(client, split):
+    """Half the price is twice the budget: CrowdBudget's quotas, and the job that has them, of items as hard."""
+    costs = ["0.2", "0.5", "0.7", "1"]
+    cheap = (await split(budget="10", costs=costs, price="0.5")).json()
+    assert cheap["crowdbudget"]["per_item"] == [54, 8, 4, 2]
+    assert (await split(budget="20", costs=costs)).json()["crowdbudget"]["per_item"] == [54, 8, 4, 2]
+    offer = cheap["offer"] | {"allocation": {"kind": "crowdbudget"}, "requirement": {"kind": "count", "labels": 54}}
+    given = await spent_by_a_job(client, offer | {"max_votes_per_label": None}, costs, price="0.5")
+    assert given == [54, 8, 4, 2]
+
+
+async def test_a_split_that_costs_cannot_tell_is_offered_without_it(split):
+    """Two groups of one cost and different accuracy: an item of the job would not say to which it belongs."""
+    same = [{"cost": "0.5", "items": 3, "accuracy": 0.9}, {"cost": "0.5", "items": 3, "accuracy": 0.6}]
+    plan = (await split(budget="6", groups=same)).json()
+    assert plan["recommended"] == "by_value"
+    assert plan["offer"]["allocation"]["kind"] in {"crowdbudget", "round-robin"}

@@ -49,6 +49,7 @@ def _check_changes(allocation: Allocation, lookahead: Lookahead, job: JobContext
         Uses.OPEN_ASSIGNMENTS: replace(context, open_assignments=context.open_assignments + 2),
         Uses.NUMBER: replace(context, number=context.number + 1000, seed=context.seed + 1),
         Uses.COST: replace(context, cost=context.cost * 2),
+        Uses.PRICE: replace(context, price=context.price * 3),
     }
     for used, other in changed.items():
         if used in allocation.uses:

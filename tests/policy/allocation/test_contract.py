@@ -9,6 +9,7 @@ from pydantic import TypeAdapter, ValidationError
 from app.policy.allocation import (
     Allocation,
     AnyAllocation,
+    ByValue,
     CrowdBudget,
     CvarKnowledgeGradient,
     Dispatch,
@@ -45,12 +46,13 @@ ALLOCATIONS = [
     RandomChoice(),
     Dispatch(),
     CrowdBudget(),
+    ByValue(accuracy=0.7),
 ]
 # Requallo looks at the two strongest classes only: with tied votes an earlier class wins.
 INDIFFERENT_TO_NAMES = [allocation for allocation in ALLOCATIONS if not isinstance(allocation, Requallo)]
 PER_COST = [allocation for allocation in INDIFFERENT_TO_NAMES if allocation.per_cost]
 # An answer of a better worker is worth more; these allocations do not look at the worker at all.
-LOOKING_AT_WORKERS = [allocation for allocation in PER_COST if not isinstance(allocation, LabelUncertainty)]
+LOOKING_AT_WORKERS = [allocation for allocation in PER_COST if not isinstance(allocation, LabelUncertainty | ByValue)]
 MODELS = [Anonymous(), Tiers(), SpamFilter(), Weighted(), OneCoin(), TwoCoin(), Confusion(), Auto()]
 
 

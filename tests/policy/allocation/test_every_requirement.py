@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from scipy.stats import chisquare, kstest
 
 from app.policy.allocation import (
+    ByValue,
     CrowdBudget,
     CvarKnowledgeGradient,
     Dispatch,
@@ -52,6 +53,7 @@ REQUIREMENTS = [
         RandomChoice(),
         Dispatch(),
         CrowdBudget(),
+        ByValue(),
     ],
     ids=lambda allocation: allocation.model_dump_json(),
     scope="module",

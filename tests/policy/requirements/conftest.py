@@ -25,6 +25,7 @@ KINDS = [
     Profit(value=10, loss=30),
     Profit(value=10, loss=4),
     Profit(value=10, loss=10, prior=(3, 2)),
+    Profit(value=10, loss=50, expert={"price": 9, "accuracy": 0.99}),
     OnlineMajority(labels=1),
     OnlineMajority(labels=4),
     OnlineMajority(labels=7),

@@ -23,7 +23,8 @@ from app.api.plans.split.schemas import (
 )
 from app.charts.split_chart import SplitCurves, SplitPoint, draw_split
 from app.errors import FieldError, InvalidInput
-from app.policy.allocation import CrowdBudget, RoundRobin
+from app.policy.allocation import AccuracyAtCost, AnyAllocation, ByValue, CrowdBudget, RoundRobin
+from app.policy.allocation.by_value import MOST_COSTS
 from app.policy.planning.quotas import budget_of_theorem_1, theorem_1, theorem_4
 from app.policy.planning.split import (
     SMALLEST_AMOUNT,
@@ -45,7 +46,6 @@ router = APIRouter()
 _POINTS = 24  # of the curve
 _BEYOND = 2  # times the budget: where the curve ends
 _SAME = 1e-9  # expected errors per item that differ by less are equal
-_RUN_BY_JOBS = {"crowdbudget": CrowdBudget(), "uniform": RoundRobin()}
 _MOST_LABELS = 10_000  # per item that a job allows
 _SPLITTERS: dict[str, Splitter] = {"uniform": evenly, "crowdbudget": by_crowdbudget, "by_value": by_worth}
 
@@ -94,14 +94,15 @@ def _planned(given: SplitIn, groups: Sequence[Group]) -> SplitPlan:
         guarantees=_guarantees(given, kinds, items),
         target=_target(given.target, kinds, items) if given.target else None,
         curve=[_point(given.budget * _BEYOND * step / _POINTS, kinds) for step in range(1, _POINTS + 1)],
-        offer=_offer(given.budget, shown, items),
+        offer=_offer(given, groups, shown),
     )
 
 
-def _offer(budget: Decimal, shown: dict[str, SplitOut], items: int) -> PlanOut | None:
-    """Offer the better of the two splits that a job can carry out: CrowdBudget, or the same number for all."""
-    take = min(_RUN_BY_JOBS, key=lambda name: shown[name].expected_errors)
-    split = shown[take]
+def _offer(given: SplitIn, groups: Sequence[Group], shown: dict[str, SplitOut]) -> PlanOut | None:
+    """Offer the best of the splits that a job can carry out."""
+    allocations = _run_by_jobs(given, groups)
+    take = min(allocations, key=lambda name: round(shown[name].error_rate / _SAME))
+    split, items = shown[take], sum(group.items for group in groups)
     portions = [portion for group in split.groups for portion in group.portions]
     most = max(portion.answers for portion in portions)
     if not 1 <= most <= _MOST_LABELS:
@@ -111,8 +112,19 @@ def _offer(budget: Decimal, shown: dict[str, SplitOut], items: int) -> PlanOut |
         answers_per_item=sum(portion.answers * portion.items for portion in portions) / items,
         accuracy=1 - split.error_rate,
     )
-    limits = {"requirement": Count(labels=most), "max_votes_per_label": most, "budget": budget}
-    return PlanOut.by_votes("split", promise, allocation=_RUN_BY_JOBS[take], **limits)
+    limits = {"requirement": Count(labels=most), "max_votes_per_label": most, "budget": given.budget}
+    return PlanOut.by_votes("split", promise, allocation=allocations[take], **limits)
+
+
+def _run_by_jobs(given: SplitIn, groups: Sequence[Group]) -> dict[str, AnyAllocation]:
+    """Return the allocations of a job that carry out the splits: by value, if costs tell how hard items are."""
+    known = {group.cost / given.price: group.accuracy for group in groups}
+    simple: dict[str, AnyAllocation] = {"crowdbudget": CrowdBudget(), "uniform": RoundRobin()}
+    if len(known) < len({(group.cost, group.accuracy) for group in groups}) or len(known) > MOST_COSTS:
+        return simple
+    hard = tuple(AccuracyAtCost(cost=float(cost), accuracy=accuracy) for cost, accuracy in known.items())
+    alike = len(set(known.values())) == 1
+    return simple | {"by_value": ByValue(accuracy=groups[0].accuracy) if alike else ByValue(costs=hard)}
 
 
 def _split_out(split: Split, given: SplitIn, items: int) -> SplitOut:

@@ -1,5 +1,6 @@
 """Split plans on the wire: how many answers each item gets if items cost differently."""
 
+from decimal import Decimal
 from itertools import groupby
 from typing import Annotated
 
@@ -56,6 +57,13 @@ class SplitIn(RequestBody):
         Annotated[list[CostGroup], FirstErrorOnly()] | None,
         Field(min_length=1, max_length=_MOST_GROUPS, description="Or groups of items; then there may be millions"),
     ] = None
+    price: Annotated[
+        CostIn,
+        Field(
+            description="What the job's workers charge, on average if they differ: an answer costs this times `cost`. "
+            "Register them with their prices, and the job expects what the plan does"
+        ),
+    ] = Decimal(1)
     accuracy: Annotated[Accuracy, Field(description="How often workers are right on an item")] = 0.75
     doubt: Annotated[
         float,
@@ -74,8 +82,8 @@ class SplitIn(RequestBody):
     def in_groups(self) -> list[Group]:
         """Return the items in their order; consecutive items of equal cost are a group."""
         if self.groups is not None:
-            return [Group(each.cost, each.items, each.accuracy or self.accuracy) for each in self.groups]
-        return [Group(cost, len(list(same)), self.accuracy) for cost, same in groupby(self.costs or ())]
+            return [Group(each.cost * self.price, each.items, each.accuracy or self.accuracy) for each in self.groups]
+        return [Group(cost * self.price, len(list(same)), self.accuracy) for cost, same in groupby(self.costs or ())]
 
 
 class Portion(BaseModel):
