@@ -8,8 +8,9 @@ from math import log1p
 from typing import Any, Protocol
 
 from app.policy.answers import AnswerKind
-from app.policy.core.decision import CROWD_CANNOT_REACH, Decision, Reason
+from app.policy.core.decision import Decision, Reason
 
+CROWD_CANNOT_REACH = "crowd-cannot-reach"  # the reason code of an item that is given up, and of who is asked instead
 SETTLED = "settled-by-trusted"  # the reason code of an item whose label a trusted worker gave instead of the crowd
 
 

@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from app.policy.allocation import Allocation, Information, JobContext
 from app.policy.core.belief import NOBODY, Array, Belief, Index, IntArray, ItemContext, Mask, State
-from app.policy.core.decision import CROWD_CANNOT_REACH, Decision, Reason, Verdict
+from app.policy.core.decision import Decision, Reason, Verdict
 from app.policy.core.lookahead import DECIMALS, Lookahead, significant
 from app.policy.core.policy import Uses
 from app.policy.core.randomness import scramble
@@ -348,7 +348,7 @@ class Engine:
         given, limit = belief.total[item], self.policy.max_labels
         if self._room(belief)[item] > 0:
             return Reason(
-                CROWD_CANNOT_REACH, f"{unmet.message} Further answers of this crowd would not make it that sure."
+                "crowd-cannot-reach", f"{unmet.message} Further answers of this crowd would not make it that sure."
             )
         if limit is not None and given >= limit:
             return Reason("max-labels", f"{unmet.message} The item has {given:g} labels, the most that the job allows.")

@@ -6,10 +6,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from app.domain.item import CROWD_CANNOT_REACH
 from app.policy.answers import Said
 from app.policy.core.ballots import Ballots
 from app.policy.core.belief import NOBODY, Array, Belief, IntArray, ItemContext, Mask, State, sole_leader
-from app.policy.core.decision import CROWD_CANNOT_REACH, Verdict
+from app.policy.core.decision import Verdict
 from app.policy.core.opinions import Opinions
 from app.policy.core.policy import Uses
 from app.policy.core.prices import MIN_PRICE, expected_price, has_moved, is_price_due

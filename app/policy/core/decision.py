@@ -3,8 +3,6 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
-CROWD_CANNOT_REACH = "crowd-cannot-reach"  # the reason code of an item that only a trusted worker can settle
-
 
 class Decision(StrEnum):
     CONTINUE = "continue"

@@ -9,7 +9,7 @@ from pydantic_core import PydanticCustomError
 
 from app.policy.core.arrays import Array, Index, Mask
 from app.policy.core.belief import NOBODY, Belief, sole_leader
-from app.policy.core.decision import CROWD_CANNOT_REACH, Reason
+from app.policy.core.decision import Reason
 from app.policy.core.lookahead import Lookahead
 from app.policy.core.policy import Uses
 from app.policy.core.prices import MIN_PRICE
@@ -154,7 +154,7 @@ class Profit(Requirement):
             return Reason("profit", f"{counted}; another answer would cost more than it is expected to save.")
         if self._referred(belief)[item]:
             message = f"{counted}; the answer of an expert is expected to save more than it costs."
-            return Reason(CROWD_CANNOT_REACH, message)
+            return Reason("crowd-cannot-reach", message)
         if self.not_worth_asking(belief)[item]:
             tie = f"{votes_in_words(first, second)}, so no label leads" if first else "The item has no answer"
             return Reason("does-not-pay", f"{tie}, and another answer would cost more than it is expected to save.")

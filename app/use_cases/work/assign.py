@@ -12,12 +12,12 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.domain.assignment import Assignment, AssignmentState, HeldAssignment
 from app.domain.audit_sample import Audit
-from app.domain.item import Item
+from app.domain.item import CROWD_CANNOT_REACH, Item
 from app.domain.job import Job
 from app.domain.work import NextWork, WorkRequest
 from app.domain.worker import UNKNOWN_WORKER, Worker
 from app.errors import InvalidInput
-from app.policy.core.decision import CROWD_CANNOT_REACH, Reason
+from app.policy.core.decision import Reason
 from app.policy.core.randomness import number_of
 from app.policy.worker_choice.base import CandidateWorkers
 from app.store.assignments import live_assignments_of, save_assignments

@@ -14,6 +14,7 @@ from app.domain.assignment import HeldAssignment
 from app.domain.job import Job
 from app.domain.work import NextWork, WorkRequest
 from app.errors import SufficeError
+from app.policy.core.policy import Uses
 from app.store.assignments import expire_assignments
 from app.store.connection import is_lost
 from app.store.jobs import lock_job, save_ledger
@@ -200,7 +201,8 @@ async def apply_batch(
     outcomes: dict[int, Any] = {}
     if sent := {position: one for position, one in enumerate(requests) if isinstance(one, SentAnswers)}:
         job, recorded = await record_answers(connection, job, [one.submissions for one in sent.values()], now)
-        job = await follow_prices(connection, job, given=before.answers)
+        if Uses.PRICE in job.engine.uses:
+            job = await follow_prices(connection, job, given=before.answers)
         outcomes |= zip(sent, recorded, strict=True)
     if changes := {position: one for position, one in enumerate(requests) if isinstance(one, Extend | Return)}:
         job, changed = await change_assignments(connection, job, list(changes.values()), now)

@@ -11,12 +11,12 @@ import numpy as np
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.domain.answer import Answer
-from app.domain.item import DECISION_OF, Item, ItemDecision, ItemState
+from app.domain.item import CROWD_CANNOT_REACH, DECISION_OF, Item, ItemDecision, ItemState
 from app.domain.job import Job
 from app.domain.money import amount_text
 from app.errors import AnswerConflict, BudgetExhausted, ItemClosed, SufficeError, WorkerBlocked
 from app.policy.core.belief import State
-from app.policy.core.decision import CROWD_CANNOT_REACH, Decision, Reason, Verdict
+from app.policy.core.decision import Decision, Reason, Verdict
 from app.use_cases.audits.audit_ledger import write_checks
 from app.use_cases.work.answer_content import estimate_of, result_of
 from app.use_cases.work.judging import ItemFacts, judge, judge_as_first_vote, keep_closed, learn, without_prior

@@ -76,9 +76,9 @@ def test_the_unit_of_money_changes_no_decision(scale):
     votes = np.array([[a, b] for a in range(9) for b in range(9)], dtype=float)
     plain = rule().satisfied(Belief.of(votes)), rule().not_worth_asking(Belief.of(votes))
     context = ItemContext.plain(len(votes))
-    dearer = ItemContext(context.cost * scale, context.open_assignments, context.number)
+    scaled = ItemContext(context.cost * scale, context.open_assignments, context.number)
     priced = ItemContext(context.cost, context.open_assignments, context.number, price=scale)
-    for requirement, at in ((rule(100 * scale, 12), dearer), (rule(100 * scale, 12 * scale), priced)):
+    for requirement, at in ((rule(100 * scale, 12), scaled), (rule(100 * scale, 12 * scale), priced)):
         belief = Belief.of(votes, at)
         assert (requirement.satisfied(belief) == plain[0]).all()
         assert (requirement.not_worth_asking(belief) == plain[1]).all()
