@@ -9,7 +9,7 @@ from scipy import special
 from app.policy.allocation.base import Allocation, JobContext, asked
 from app.policy.core.arrays import Array
 from app.policy.core.lookahead import Lookahead
-from app.policy.core.policy import Uses
+from app.policy.core.policy import ONE_LABEL, Uses
 
 MOST_COSTS = 200
 Accuracy = Annotated[float, Field(ge=0.51, le=1)]
@@ -51,6 +51,10 @@ class ByValue(Allocation):
         tuple[AccuracyAtCost, ...],
         Field(max_length=MOST_COSTS, description="How often workers are right on the items of each cost"),
     ] = ()
+
+    @property
+    def answer_kinds(self) -> frozenset[str]:
+        return ONE_LABEL  # a majority of sets of labels errs otherwise
 
     def value(self, lookahead: Lookahead, job: JobContext) -> Array:  # noqa: ARG002  it needs no budget
         given, right = asked(lookahead), self._accuracies(lookahead.context.cost)

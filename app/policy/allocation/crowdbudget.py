@@ -19,9 +19,9 @@ class CrowdBudget(Allocation):
         n_k - (answers + answers under way),    n_k = floor(B / (c_k^2 sum_j 1/c_j)).
 
     The quota n_k follows from the job's whole budget B and the costs of all its items: c_k is the item's cost times the
-    price that the job expects its workers to charge. Once all quotas are full, the
-    money that is left buys one more answer per item, in the items' order, as long as it lasts: that answer has a value
-    between 0 and 1. After that the value is at most 0. Without a budget, items take turns.
+    price that the job expects its workers to charge. Once all quotas are full, the money that is left buys one more
+    answer per item, in the items' order, as long as it lasts: that answer has a value between 0 and 1. After that the
+    value is at most 0. Without a budget, items take turns.
 
     >>> from app.policy.core.belief import ItemContext, State
     >>> from app.policy.requirements import Ratio

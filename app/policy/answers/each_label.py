@@ -150,6 +150,10 @@ class EveryLabel(Requirement):
     def uses(self) -> Uses:
         return self.inner.uses
 
+    @property
+    def refers_doubt(self) -> bool:
+        return self.inner.refers_doubt
+
     def satisfied(self, belief: Belief) -> Mask:
         each, questions = _questions_of(belief)
         return np.asarray(questions.by_item(self.inner.satisfied(each)).all(axis=1))

@@ -19,6 +19,7 @@ from app.policy.requirements import AnyRequirement
 from app.store.end_of_money import with_end_of_money
 from app.store.jobs import lock_job, save_settings
 from app.use_cases.clock import Clock
+from app.use_cases.work.expected_prices import at_expected_price
 from app.use_cases.work.held_assignments import release_expired
 from app.use_cases.work.rejudging import rejudge_job
 
@@ -62,6 +63,7 @@ def _apply(job: Job, changes: Changes) -> Job:
 
 async def _judged(connection: AsyncConnection, before: Job, after: Job, now: datetime) -> Job:
     if after.policy.requirement != before.policy.requirement:
+        after = await at_expected_price(connection, after)  # the former requirement may not have followed prices
         return await rejudge_job(connection, after, closed_too=True, now=now)
     if after.budget != before.budget and Uses.BUDGET in after.policy.uses:
         return await rejudge_job(connection, after, now=now)

@@ -39,7 +39,7 @@ def strategy_with_expert(
 
     `seen` are the statuses that the way reaches. A job gives no label where the way accepts a tie.
     """
-    if way.expert is None or max(stakes.value, stakes.loss) > MOST_MONEY:
+    if way.expert is None or not 0 < price <= MOST_MONEY or max(stakes.value, stakes.loss) > MOST_MONEY:
         return None
     expert = LastExpert(price=price, accuracy=way.expert.accuracy)
     prior = (market.prior.a, market.prior.b)

@@ -1,5 +1,6 @@
 """Follow what the workers of a job charge, where decisions depend on it."""
 
+from dataclasses import replace
 from datetime import datetime
 
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -16,10 +17,8 @@ async def expect_registered_prices(connection: AsyncConnection, job: Job, now: d
 
     Items that did not pay at the former price may open.
     """
-    found = None if job.answers else await _moved_price(connection, job)
-    if found is None:
-        return job
-    return await rejudge_job(connection, job.reconfigured(price=found), closed_too=True, now=now)
+    priced = job if job.answers else await at_expected_price(connection, job)
+    return job if priced is job else await rejudge_job(connection, priced, closed_too=True, now=now)
 
 
 async def follow_prices(connection: AsyncConnection, job: Job, *, given: int) -> Job:
@@ -28,15 +27,14 @@ async def follow_prices(connection: AsyncConnection, job: Job, *, given: int) ->
     If it has moved, the decisions of this transaction are the last by the former price, and the open items are judged
     again in the background: that takes longer the more items there are.
     """
-    if not is_price_due(given, job.answers) or (found := await _moved_price(connection, job)) is None:
-        return job
-    return job.reconfigured(price=found, repriced_to=0)
+    priced = await at_expected_price(connection, job) if is_price_due(given, job.answers) else job
+    return job if priced is job else replace(priced, repriced_to=0)
 
 
-async def _moved_price(connection: AsyncConnection, job: Job) -> float | None:
-    """Return the expected price if it has moved; None also where no policy of the job uses it."""
+async def at_expected_price(connection: AsyncConnection, job: Job) -> Job:
+    """Return the job with the expected price of now; the same job if it has not moved, or if no policy uses it."""
     if Uses.PRICE not in job.engine.uses:
-        return None
+        return job
     seen = await prices_seen(connection, job.job_id, job.answers)
     found = expected_price(seen.registered, seen.paid, seen.answers)
-    return found if has_moved(job.price, found) else None
+    return job.reconfigured(price=found) if has_moved(job.price, found) else job

@@ -172,3 +172,36 @@ async def test_an_expert_for_whom_the_money_is_gone_is_told_to_stop(client, plan
     await client.post(f"{path}/items", json=[{"key": "i1"}])
     told_now = (await client.post(f"{path}/next", json={"worker": "expert"})).json()
     assert (told_now["status"], told_now["reason"]["code"]) == ("stop", "budget-exhausted")
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"answer_cost": "0.000001", "loss": "900000000", "value": "900000000", "expert": {"price": "100000000"}},
+        {"answer_cost": "100", "loss": "10000", "value": 9000, "expert": {"price": "0.00001", "accuracy": 0.6}},
+    ],
+)
+async def test_no_offer_beyond_what_prices_may_be(plan, body):
+    """A price in costs of an answer that is too large or too small for a worker."""
+    told = await plan(**body)
+    assert told["best"] == "crowd-expert"
+    assert (told["offer"], told["workers"]) == (None, [])
+
+
+async def test_a_job_that_chooses_asks_its_crowd_before_the_expert(client, plan):
+    """The expert gets what divides ann and bob, and nothing else."""
+    told = await plan(expert={"price": "12"})
+    body = {"labels": ["cat", "dog"], "budget": "100", "plan": told["offer"], "worker_choice": {"kind": "ucb"}}
+    path = f"/v1/jobs/{(await client.post('/v1/jobs', json=body)).json()['id']}"
+    await client.post(f"{path}/workers", json=[*told["workers"], {"worker": "ann"}, {"worker": "bob"}])
+    await client.post(f"{path}/items", json=[{"key": "i1"}])
+
+    async def asked(**team):
+        return (await client.post(f"{path}/next", json=team)).json()
+
+    assert (await asked(workers=["expert"]))["reason"]["code"] == "crowd-first"
+    for label in ("cat", "dog"):
+        (held,) = (await asked())["assignments"]
+        assert held["worker"] in {"ann", "bob"}
+        await client.post(f"{path}/answers", json={"assignment": held["id"], "label": label})
+    assert [one["worker"] for one in (await asked())["assignments"]] == ["expert"]

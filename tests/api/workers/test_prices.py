@@ -138,16 +138,37 @@ async def test_items_that_did_not_pay_open_when_cheap_workers_register(new_job):
     assert status["expected_price"] == 0.1
 
 
-async def test_open_items_are_judged_again_when_the_price_moves(new_job):
-    """Ten answers of unregistered workers cost 1 each where .1 was expected: (10 x .1 + 10 x 1) / 20 = .55."""
-    job = await new_job(items=30, budget="100", **PROFIT | {"requirement": {"kind": "profit", "value": 9, "loss": 6}})
+@pytest.mark.parametrize("items", [30, 1500])  # one page of items in the background, and two
+async def test_open_items_are_judged_again_when_the_price_moves(new_job, items):
+    """Ten answers of unregistered workers cost 1 each where .1 was expected: (10 x .1 + 10 x 1) / 20 = .55.
+
+    At that price one vote is enough. Of items without a vote, the last has another priority than before.
+    """
+    job = await new_job(
+        items=items,
+        budget="100",
+        **PROFIT | {"allocation": {"kind": "requallo"}, "requirement": {"kind": "profit", "value": 9, "loss": 6}},
+    )
     await register(job, w1="0.1")
     for n in range(1, 10):
         assert (await job.answer(f"i{n}", f"stranger{n}", "cat")).json()["verdict"] == "continue"
-    assert (await job.status())["items"]["open"] == 30
+    assert (await job.status())["items"]["open"] == items
+    before = (await job.http.get(f"{job.path}/items/i{items}")).json()["priority"]
     await job.answer("i10", "stranger10", "cat")
+    assert (await job.http.get(f"{job.path}/items/i{items}")).json()["priority"] != before
     status = await job.status()
     assert status["expected_price"] == pytest.approx(0.55)
-    assert status["items"] == {"open": 20, "resolved": 10, "given_up": 0}
+    assert status["items"] == {"open": items - 10, "resolved": 10, "given_up": 0}
     (held,) = (await job.next("w1"))["assignments"]
     assert int(held["item"][1:]) > 10
+
+
+async def test_a_new_requirement_sees_the_prices_too(new_job):
+    """The former requirement did not follow them. At .05 one vote is not enough for a loss of 5; at 1 it is."""
+    job = await new_job(items=2, budget="10", worker_model={"kind": "anonymous"}, requirement={"kind": "ratio"})
+    await register(job, w1="0.05", w2="0.05")
+    await job.answer("i1", "w1", "cat")
+    assert (await job.status())["expected_price"] == 1
+    changed = await job.http.patch(job.path, json={"requirement": PROFIT["requirement"]})
+    assert changed.json()["expected_price"] == 0.05
+    assert changed.json()["items"]["open"] == 2
