@@ -156,8 +156,11 @@ def _on_common_labels(
         check_number_of_labels(jobs, len(given))
     labels = given if synthetic else all_labels(jobs, given)
     names = request.policies or (() if jobs else ("information",))
-    contenders = [*by_name(names, labels, request.workers, crowds[0].answer)]
+    with_features = crowds[0].features is not None
+    contenders = [*by_name(names, labels, request.workers, crowds[0].answer, with_features=with_features)]
     for job in jobs:
+        if job.job.features is not None and crowds[0].features is None:
+            click.echo(f"Note: {job.path}: its `features` say nothing here; give them with --features.", err=True)
         contenders.append(job.contender(labels, [each.name for each in contenders]))
     try:
         for each in contenders:

@@ -12,6 +12,7 @@ from pydantic import BaseModel, ValidationError
 from app.api.jobs.schemas import JobIn, JobOut
 from app.policy.answers import CHOICE, AnyAnswer
 from app.policy.job_policy import JobPolicy
+from app.policy.quality.item_features import LogisticFeatures
 from app.simulation.named_policies import PolicyUnknown, Workers, policy_of
 
 _OF_RESULTS = {"label"}  # says what a result is: jobs that differ in it take the same answers
@@ -25,11 +26,19 @@ class Contender(NamedTuple):
     most_labels: int | None = None
 
 
-def by_name(policies: Sequence[str], labels: Sequence[str], workers: Workers, answer: AnyAnswer) -> Iterator[Contender]:
+def by_name(
+    policies: Sequence[str],
+    labels: Sequence[str],
+    workers: Workers,
+    answer: AnyAnswer,
+    *,
+    with_features: bool = False,
+) -> Iterator[Contender]:
     """Return the policies with these names; each may be a list of names, separated by commas."""
+    learns = {"features": LogisticFeatures()} if with_features else {}
     for name in dict.fromkeys(name.strip() for given in policies for name in given.split(",")):
         try:
-            yield Contender(name, policy_of(name, labels, workers, answer=answer))
+            yield Contender(name, policy_of(name, labels, workers, answer=answer).model_copy(update=learns))
         except PolicyUnknown as error:
             raise click.BadParameter(str(error), param_hint="--policy") from error
         except ValidationError as error:

@@ -7,6 +7,7 @@ import click
 from app.cli.comparison import ComparisonRequest, compare, options
 from app.cli.contenders import answer_of
 from app.simulation.csv_tables import WrongFile
+from app.simulation.feature_table import with_features
 from app.simulation.recorded_crowd import read_recorded
 
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
@@ -17,8 +18,14 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
     "--answers", type=_FILE, required=True, help="Answers: a .csv or .csv.gz with the columns item,worker,label."
 )
 @click.option("--truth", type=_FILE, help="True labels: a .csv or .csv.gz with the columns item,truth.")
+@click.option(
+    "--features",
+    type=_FILE,
+    help="Features of the items: a .csv or .csv.gz with the column item, and numbers in all others. Policies by name "
+    "then learn from them, and jobs of --config if they have `features`.",
+)
 @options
-def replay(*, request: ComparisonRequest, answers: Path, truth: Path | None) -> None:
+def replay(*, request: ComparisonRequest, answers: Path, truth: Path | None, features: Path | None) -> None:
     """Replay policies on recorded answers, and print how accurate each is at each budget.
 
     \b
@@ -35,6 +42,8 @@ def replay(*, request: ComparisonRequest, answers: Path, truth: Path | None) -> 
     """  # noqa: D301  click needs the escape itself
     try:
         crowd = read_recorded(answers, truth, _note, answer_of(request.configs))
+        if features is not None:
+            crowd = with_features(crowd, features, _note)
     except WrongFile as error:
         raise click.ClickException(str(error)) from error
     if truth is None:

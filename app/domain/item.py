@@ -122,6 +122,31 @@ def _label_of_crowd(decision: ItemDecision | None) -> int | None:
     return None if decision is None or decision.is_settled else decision.label
 
 
+ItemOpinions = tuple[Sequence[float] | None, ...]  # of each of the job's sources, in their order; empty: of none
+NO_OPINIONS: ItemOpinions = ()
+
+
+class HasOpinions(Protocol):
+    """What sources said about an item."""
+
+    @property
+    def prior(self) -> Sequence[float] | None: ...
+
+    @property
+    def prior_answered(self) -> bool: ...
+
+    @property
+    def feature_opinion(self) -> Sequence[float] | None: ...
+
+
+def counted_opinions(item: HasOpinions) -> ItemOpinions:
+    """The opinions about an item that count: its prior, unless its source has answered, and that of its features."""
+    prior = None if item.prior_answered else item.prior
+    if item.feature_opinion is not None:
+        return prior, item.feature_opinion
+    return NO_OPINIONS if prior is None else (prior,)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Item:
     """An item with its payload and its decision."""
@@ -136,15 +161,15 @@ class Item:
     promoted: bool
     prior: Sequence[float] | None
     prior_answered: bool = False  # by its source, so that it no longer counts
+    feature_opinion: Sequence[float] | None = None
     open_assignments: int
     scored: int = 0  # the last answer that was compared with a label
     joined: float = 0.0  # when the item joined the job, by the clock of `random`
     decision: ItemDecision
 
     @property
-    def opinion(self) -> Sequence[float] | None:
-        """The prior, if it counts."""
-        return None if self.prior_answered else self.prior
+    def opinions(self) -> ItemOpinions:
+        return counted_opinions(self)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -158,14 +183,14 @@ class ItemRow:
     promoted: bool
     prior: Sequence[float] | None
     prior_answered: bool
+    feature_opinion: Sequence[float] | None
     open_assignments: int
     joined: float
     decision: ItemDecision
 
     @property
-    def opinion(self) -> Sequence[float] | None:
-        """The prior, if it counts."""
-        return None if self.prior_answered else self.prior
+    def opinions(self) -> ItemOpinions:
+        return counted_opinions(self)
 
 
 class HasState(Protocol):

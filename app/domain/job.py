@@ -9,8 +9,8 @@ from uuid import UUID
 
 import numpy as np
 
-from app.domain.prior_source import AS_A_NEW_WORKER, PriorSource
-from app.policy.engine import Engine
+from app.domain.opinion_source import AS_A_NEW_WORKER, OpinionSource
+from app.policy.engine import Engine, SourceSkill
 from app.policy.job_policy import JobPolicy
 from app.policy.quality.calibration import Calibration, CalibrationPrior, expected_accuracy
 from app.policy.worker_models import Auto
@@ -29,8 +29,8 @@ class JobState(StrEnum):
 class Job:
     """A job's configuration, its money and its counters: one row, which every writer of the job locks.
 
-    The engine belongs to the policy, the budget, the costs, the stage, the calibration, the source of the priors and
-    the price: change those with `reconfigured`.
+    The engine belongs to the policy, the budget, the costs, the stage, the calibration, the sources of opinions and the
+    price: change those with `reconfigured`.
     """
 
     job_id: UUID
@@ -57,7 +57,8 @@ class Job:
     stage_choice: dict[str, Any] | None = None
     calibration: Calibration | None = None  # None: too few items of known truth have answers
     calibration_prior: CalibrationPrior | None = None  # by an earlier job; None: as in other crowds
-    source: PriorSource = AS_A_NEW_WORKER  # of the items' priors
+    sources: tuple[OpinionSource, ...] = ()  # of opinions, in the order of the policy's; others are as new workers
+    feature_length: int | None = None  # how many numbers the `features` of an item are; None: no item has had any
     refit_at: int | None = None
     operations: int = 0
     gold_items: int = 0
@@ -85,14 +86,27 @@ class Job:
             changed.inverse_costs,
             changed.stage,
             changed.calibration,
-            changed.source.skill,
+            tuple(source.skill for source in changed.sources),
             changed.price,
         )
         return replace(changed, engine=engine)
 
-    def speaks_for_priors(self, worker: str | None) -> bool:
-        """Whether an answer of this worker replaces the prior of its item: that of the source, or of who repeats it."""
-        return worker is not None and (worker == self.policy.prior_source or worker in self.source.echoes)
+    def source(self, place: int) -> OpinionSource:
+        """How the opinions of this one of the policy's sources are taken."""
+        return self.sources[place] if place < len(self.sources) else AS_A_NEW_WORKER
+
+    def with_source(self, place: int, source: OpinionSource) -> "Job":
+        """Return the job with this one of the policy's sources changed."""
+        known = [self.source(each) for each in range(len(self.policy.sources))]
+        known[place] = source
+        return self.reconfigured(sources=tuple(known))
+
+    def replaced_by(self, worker: str | None) -> tuple[int, ...]:
+        """Return the places of the sources whose opinions an answer of this worker replaces: its own, or repeated."""
+        if worker is None:
+            return ()
+        names = enumerate(self.policy.sources)
+        return tuple(place for place, name in names if worker == name or worker in self.source(place).echoes)
 
     @property
     def remaining(self) -> Decimal | None:
@@ -152,9 +166,9 @@ def engine_of(
     inverse_costs: float = 0.0,
     stage: int = 0,
     calibration: Calibration | None = None,
-    source: tuple[float, ...] | None = None,
+    sources: tuple[SourceSkill, ...] = (),
     price: float = 1.0,
 ) -> Engine:
     """Create the engine of a job with this configuration."""
     amount = None if budget is None else float(budget)
-    return Engine(policy, amount, inverse_costs, stage, calibration, source, price)
+    return Engine(policy, amount, inverse_costs, stage, calibration, sources, price)

@@ -10,6 +10,7 @@ from app.policy.allocation import Allocation, Information, JobContext
 from app.policy.core.belief import NOBODY, Array, Belief, Index, IntArray, ItemContext, Mask, State
 from app.policy.core.decision import Decision, Reason, Verdict
 from app.policy.core.lookahead import DECIMALS, Lookahead, significant
+from app.policy.core.opinions import combined
 from app.policy.core.policy import Uses
 from app.policy.core.randomness import scramble
 from app.policy.core.tuning import TUNED
@@ -20,6 +21,7 @@ from app.policy.requirements.base import HORIZON
 from app.policy.worker_choice.relative_information import relative_information
 from app.policy.worker_models import WorkerModel
 
+SourceSkill = tuple[float, ...] | None  # of a source of opinions. None: that of a new worker, (): it is not believed
 GOLD = "gold"  # the reason code of an item whose label the requester gave
 _MOST_REMEMBERED = 1000  # different kinds of items
 
@@ -91,7 +93,7 @@ class Engine:
     inverse_costs: float = 1.0
     stage: int = 0  # of the worker model: which of several it acts as
     calibration: Calibration | None = None  # None: confidence is what the model believes
-    source: tuple[float, ...] | None = None  # the skill by which priors are believed: None: a newcomer's, (): never
+    sources: tuple[SourceSkill, ...] = ()  # by which opinions are believed, in the order of the policy's sources
     price: float = 1.0  # that workers are expected to charge, in units of an item's cost
     model: WorkerModel = field(init=False, repr=False, compare=False)  # the worker model in force
     uses: Uses = field(init=False, repr=False, compare=False)  # what decisions depend on beside votes
@@ -139,7 +141,7 @@ class Engine:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle only the configuration; another process computes the rest again."""
-        settings = self.policy, self.budget, self.inverse_costs, self.stage, self.calibration, self.source, self.price
+        settings = self.policy, self.budget, self.inverse_costs, self.stage, self.calibration, self.sources, self.price
         return Engine, settings
 
     def initial(self, context: ItemContext) -> State:
@@ -151,20 +153,33 @@ class Engine:
         return self.model.newcomer(self._classes)
 
     def believed(self, shares: Array) -> Array:
-        """What priors of items say, (items, classes), as far as their source is believed; rows of NaN say nothing."""
-        if self.source == ():
-            return np.full_like(shares, np.nan)
-        return self.model.believed(shares, self.newcomer() if self.source is None else np.array(self.source))
+        """What opinions about items say together, as far as their sources are believed; rows of NaN say nothing.
+
+        `shares` is (sources, items, classes), with the first of the policy's sources or all of them; the result is
+        (items, classes).
+        """
+        return combined(np.stack([self.believed_of(source, one) for source, one in enumerate(shares)]))
 
     def believes_as(self, other: "Engine") -> bool:
-        """Whether both believe every prior nearly alike, so that items without answers can stay as they are.
+        """Whether both believe every opinion nearly alike, so that items without answers can stay as they are.
 
         It is enough to compare certain opinions: the others lie between them.
         """
+        every = range(len(self.policy.sources))
         certain = np.eye(max(len(self.policy.labels), 1))
-        if self.source == () or other.source == ():
-            return self.source == other.source
-        return bool((np.abs(self.believed(certain) - other.believed(certain)) < TUNED.opinions.same_belief).all())
+        pairs = [(self.believed_of(one, certain), other.believed_of(one, certain)) for one in every]
+        return all(np.allclose(*both, rtol=0, atol=TUNED.opinions.same_belief, equal_nan=True) for both in pairs)
+
+    def skill_of_source(self, source: int) -> SourceSkill:
+        """The skill by which the opinions of this one of the policy's sources are believed."""
+        return self.sources[source] if source < len(self.sources) else None
+
+    def believed_of(self, source: int, shares: Array) -> Array:
+        """What opinions of this one of the policy's sources say alone, (items, classes)."""
+        skill = self.skill_of_source(source)
+        if skill == ():
+            return np.full_like(shares, np.nan)
+        return self.model.believed(shares, self.newcomer() if skill is None else np.array(skill))
 
     def learn(
         self, state: State, context: ItemContext, skill: Array, label: npt.NDArray[np.intp]

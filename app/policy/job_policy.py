@@ -28,6 +28,7 @@ from app.policy.core.number_belief import USUAL_HALF_WIDTH
 from app.policy.core.policy import Uses, without_doctests
 from app.policy.core.text import Key, Label
 from app.policy.quality.gold import AutoGold, Gold
+from app.policy.quality.item_features import LogisticFeatures
 from app.policy.quality.refit_schedule import Refit
 from app.policy.quality.spammers import Spammers
 from app.policy.requirements import AllOf, AnyRequirement, Count, Posterior, Precision, Requirement
@@ -142,6 +143,10 @@ class JobPolicy(BaseModel):
             "worker's, and once this worker answers an item, the item's prior no longer counts"
         ),
     ] = "prior"
+    features: Annotated[
+        LogisticFeatures | None,
+        Field(description="How the items' `features` say something about their labels; null: items take no `features`"),
+    ] = None
     seed: Annotated[
         int, Field(ge=0, lt=2**63, description="Fixes all random choices, e.g. between items of equal priority")
     ] = 0
@@ -181,7 +186,8 @@ class JobPolicy(BaseModel):
         return labels
 
     @field_validator(
-        "requirement", "allocation", "worker_model", "aggregation", "worker_choice", "spammers", "auto_gold"
+        *("requirement", "allocation", "worker_model", "aggregation", "worker_choice"),
+        *("spammers", "auto_gold", "features"),
     )
     @classmethod
     def _fits_the_answers(cls, policy: Any, info: ValidationInfo) -> Any:  # noqa: ANN401  a member of any family
@@ -198,6 +204,20 @@ class JobPolicy(BaseModel):
                 },
             )
         return policy
+
+    @field_validator("features")
+    @classmethod
+    def _another_source_than_priors(
+        cls, features: LogisticFeatures | None, info: ValidationInfo
+    ) -> LogisticFeatures | None:
+        name = info.data.get("prior_source")
+        if features is not None and features.source == name:
+            raise PydanticCustomError(
+                "sources_alike",
+                "`source` must differ from the job's prior_source, {name}: each has a skill of its own",
+                {"name": repr(name)},
+            )
+        return features
 
     @field_validator("requirement")
     @classmethod
@@ -236,6 +256,11 @@ class JobPolicy(BaseModel):
         if limit is not None and least is not None and limit < least:
             raise PydanticCustomError("limits_disagree", "Must be at least min_labels ({least})", {"least": least})
         return limit
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """The workers whose opinions about items count without being asked: of priors, and of features."""
+        return (self.prior_source,) if self.features is None else (self.prior_source, self.features.source)
 
     @property
     def classes(self) -> int:
@@ -313,7 +338,7 @@ class JobPolicy(BaseModel):
     @property
     def first_refit(self) -> int | None:
         """After how many answers a new job is first refitted; None: never by itself."""
-        fits = self.worker_model.fits_skills
+        fits = self.worker_model.fits_skills or self.features is not None
         return self.refit.next_at(0) if fits and self.refit is not None else None
 
 

@@ -58,6 +58,11 @@ def read_table(
     return [tuple(_cells(path, row, line, header, places, needed)) for line, row in rows]
 
 
+def header_of(path: Path) -> list[str]:
+    """The names of all columns."""
+    return next(_rows(path, _text(path)), (1, []))[1]
+
+
 def _text(path: Path) -> str:
     raw = path.read_bytes()
     try:
@@ -93,7 +98,9 @@ def _place(path: Path, header: Sequence[str], column: str) -> int:
         other = next((mark for mark in ("\t", ";", "|") if mark in "".join(header)), None)
         if other is not None:
             raise WrongFile(path, 1, f"cells are separated by {other!r}: use commas")
-    near = [name for name in header if name.strip().lower().removesuffix("_id") in (column, *_OTHER_WORDS[column])]
+    near = [
+        name for name in header if name.strip().lower().removesuffix("_id") in (column, *_OTHER_WORDS.get(column, ()))
+    ]
     near += get_close_matches(column, header, n=1)
     hint = f"; rename {near[0]!r} to {column!r}" if near else "; the first line must name the columns"
     has = ", ".join(map(repr, header)) if header else "no columns at all"

@@ -11,11 +11,12 @@ from app.policy.answers import Said
 from app.policy.core.ballots import Ballots
 from app.policy.core.belief import NOBODY, Array, Belief, IntArray, ItemContext, Mask, State, sole_leader
 from app.policy.core.decision import Verdict
-from app.policy.core.opinions import Opinions
+from app.policy.core.opinions import NO_SOURCE, Opinions
 from app.policy.core.policy import Uses
 from app.policy.core.prices import MIN_PRICE, expected_price, has_moved, is_price_due
-from app.policy.engine import Engine
+from app.policy.engine import Engine, SourceSkill
 from app.policy.quality.fitting import Fit
+from app.policy.quality.item_features import FEATURES, PRIORS, ItemFeatures
 from app.policy.worker_choice import UpperConfidence
 from app.policy.worker_models.base import credit
 from app.policy.worker_models.inference.answer_replay import replayed
@@ -56,13 +57,16 @@ class MemoryJob(ParallelRuns):
         price: Array | None = None,
         stated: Array | None = None,
         source: int | None = None,
+        features: ItemFeatures | None = None,
     ) -> None:
         """`source` is the worker whose opinion `context.prior` is; None: priors are facts."""
-        self._opinions = None if source is None or context.prior is None else Opinions.of(context.prior, source)
-        self._given_opinions = self._opinions  # those whose item is answered by their source since, too
-        self._echoes: Mask = np.zeros(workers, dtype=bool)  # (workers,) who repeats them
-        if self._opinions is not None and source is not None:
-            engine = replace(engine, source=_source_skill(engine, source, skill, stated))
+        self._priors = None if source is None or context.prior is None else Opinions.of(context.prior, source)
+        self.item_features = features
+        self._opinions = _opinions_at_start(self._priors, features, len(context.cost), engine.policy.classes)
+        self._echoes: Mask = np.zeros((len(engine.policy.sources), workers), dtype=bool)  # who repeats each source
+        if self._opinions is not None:
+            skills = (_source_skill(engine, one, skill, stated) for one in self._opinions.source.tolist())
+            engine = replace(engine, sources=tuple(skills))
             context = replace(context, prior=engine.believed(self._opinions.shares))
         super().__init__(engine, context, workers, skill=skill, price=price, stated=stated)
         self.number = np.arange(1, workers + 1)  # (workers,) the number of each worker in random draws
@@ -109,8 +113,8 @@ class MemoryJob(ParallelRuns):
         """
         self._refuse_repeated_answers(item, worker)
         if self._opinions is not None:
-            own = (worker == self._opinions.source[item]) | self._echoes[worker]
-            self._withdraw_opinions(item[self._opinions.given[item] & own])
+            own = (worker == self._opinions.source[:, None]) | self._echoes[:, worker]
+            self._withdraw_opinions(own & self._opinions.given[:, item], item)
         was_open, votes_before = self.open[item], self.rows.votes[item].sum(axis=1)
         self.learn(item, worker, label, teaches=teaches)
         self.spent += float((self.context.cost[item] * self.price[worker]).sum())
@@ -139,26 +143,28 @@ class MemoryJob(ParallelRuns):
     def refit(
         self, run: int | IntArray, ballots: Ballots, *, gold: IntArray | None = None, never_reopens: Mask | None = None
     ) -> None:
-        """As in every run; the priors of items are opinions of their source, which the fit judges like a worker."""
-        if self._opinions is None or self.engine.source == ():
-            super().refit(run, ballots, gold=gold, never_reopens=never_reopens)
-            return
+        """As in every run; opinions about items are those of their source, which the fit judges like a worker."""
         before = self.engine
-        super().refit(run, ballots.with_opinions(self._given_opinions), gold=gold, never_reopens=never_reopens)
-        if not self.engine.believes_as(before):
-            untouched = np.flatnonzero(self._opinions.given & ~self.rows.votes.any(axis=1))
+        priors = None if before.skill_of_source(PRIORS) == () else self._priors
+        super().refit(run, ballots.with_opinions(priors), gold=gold, never_reopens=never_reopens)
+        if self._opinions is None:
+            return
+        if self.item_features is not None or not self.engine.believes_as(before):
+            untouched = np.flatnonzero(self._opinions.given.any(axis=0) & ~self.rows.votes.any(axis=1))
             state = self.engine.initial(self.context.rows(untouched))
             self.restate(untouched, state, may_reopen=np.ones(len(untouched), dtype=bool))
 
     def drop(self, worker: int) -> IntArray:
         """Remove a worker's votes from all ballots; returns their items, which the caller has to recount.
 
-        If the worker is the source of priors, they no longer count either.
+        If the worker is a source of opinions, they no longer count either.
         """
-        items = self.answered[worker]
-        if self._opinions is not None and (self._opinions.source == worker).any():
-            items = np.union1d(items, np.flatnonzero(self._opinions.given)).tolist()
-            self._believe_by(())
+        items, opinions = self.answered[worker], self._opinions
+        places = [] if opinions is None else np.flatnonzero(opinions.source == worker).tolist()
+        if opinions is not None and places:
+            items = np.union1d(items, np.flatnonzero(opinions.given[places].any(axis=0))).tolist()
+            self._believe_by(tuple(() if place in places else one for place, one in enumerate(self.engine.sources)))
+            self.item_features = None if FEATURES in places else self.item_features
         for i in items:
             self.ballots[i] = [ballot for ballot in self.ballots[i] if ballot.worker != worker]
         return np.array(items, dtype=np.int64)
@@ -262,27 +268,39 @@ class MemoryJob(ParallelRuns):
         self.restate(unfinished, self.state(unfinished), may_reopen=np.zeros(len(unfinished), dtype=bool))
 
     def _believe(self, found: Fit) -> None:
-        """Take over the source's skill, unless it is next to the one that decides so far."""
-        if self._given_opinions is None or found.echoes is None or self.engine.source == ():
+        """Take over the opinions of features, and each source's skill, unless it is next to the one that decides."""
+        if self._opinions is None or found.opinions is None or found.echoes is None:
             return
-        self._echoes = found.echoes
-        skill = tuple(found.refitted.skill[self._given_opinions.source[0]].tolist())
-        moved = replace(self.engine, source=skill)
-        if len(skill) != len(self.engine.source or skill) or not moved.believes_as(self.engine):
-            self._believe_by(skill)
+        fitted = found.opinions
+        self._echoes[: len(found.echoes)] = found.echoes
+        if len(fitted.source) > FEATURES:
+            shares = np.concatenate([self._opinions.shares[:FEATURES], fitted.shares[FEATURES:]])
+            self._opinions = replace(self._opinions, shares=shares)
+        sources = list(self.engine.sources)
+        for place, worker in enumerate(fitted.source.tolist()):
+            if worker == NO_SOURCE or sources[place] == ():
+                continue
+            skill = tuple(found.refitted.skill[worker].tolist()) or None  # models of votes keep none
+            same_shape = sources[place] is None or len(sources[place] or ()) == len(skill or ())
+            tried = replace(self.engine, sources=(*sources[:place], skill, *sources[place + 1 :]))
+            if not (same_shape and tried.believes_as(self.engine)):
+                sources[place] = skill
+        self._believe_by(tuple(sources))
 
-    def _believe_by(self, skill: tuple[float, ...]) -> None:
-        self.engines = [replace(engine, source=skill) for engine in self.engines]
+    def _believe_by(self, skills: tuple[SourceSkill, ...]) -> None:
+        self.engines = [replace(engine, sources=skills) for engine in self.engines]
         if self._opinions is not None:
             self._replace_priors(self._opinions)
 
-    def _withdraw_opinions(self, item: IntArray) -> None:
-        """Take the opinions about these items back: their source answers them now."""
-        if not len(item) or self._opinions is None:
+    def _withdraw_opinions(self, replaced: Mask, item: IntArray) -> None:
+        """Take the opinions about these items back where `replaced`, (sources, items): their source answers now."""
+        place, answer = np.nonzero(replaced)
+        if not len(answer) or self._opinions is None:
             return
-        self._opinions = self._opinions.without(item)
+        self._opinions = self._opinions.without(place, item[answer])
         self._replace_priors(self._opinions)
-        self.rows.put(item, self._replayed(item))
+        concerned = np.unique(item[answer])
+        self.rows.put(concerned, self._replayed(concerned))
 
     def _replace_priors(self, opinions: Opinions) -> None:
         self.context = self.rows.context = replace(self.context, prior=self.engine.believed(opinions.shares))
@@ -336,8 +354,21 @@ class MemoryJob(ParallelRuns):
             self.skill[worker] = model.score(self.skill[worker], agreed)
 
 
+def _opinions_at_start(
+    priors: Opinions | None, features: ItemFeatures | None, items: int, classes: int
+) -> Opinions | None:
+    """The opinions of the job's sources before any answer, in their order; features say nothing yet."""
+    if features is None:
+        return priors
+    nothing: Array = np.full((items, classes), np.nan)
+    first = Opinions.of(nothing, NO_SOURCE) if priors is None else priors
+    return first.joined_by(Opinions.of(nothing, features.source))
+
+
 def _source_skill(engine: Engine, source: int, skill: Array | None, stated: Array | None) -> tuple[float, ...] | None:
     """The skill of the source at the start; None: a newcomer's."""
+    if source == NO_SOURCE:
+        return None
     if skill is not None:
         return tuple(skill[source].tolist())
     if stated is None or np.isnan(stated[source, 0]):

@@ -11,6 +11,7 @@ from app.policy.core.ballots import Ballots
 from app.policy.core.belief import Array, IntArray, ItemContext, Mask, State
 from app.policy.engine import Engine
 from app.policy.quality import fitting
+from app.policy.quality.item_features import ItemFeatures
 from app.policy.worker_models.base import credit
 from app.simulation.item_rows import ItemRows
 
@@ -28,6 +29,7 @@ class ParallelRuns:
 
     fits_stage_only: ClassVar[bool] = False  # a refit neither chooses the stage of the worker model nor averages stages
     weight = 1.0  # items of the job that each item represents
+    item_features: ItemFeatures | None = None  # of a single run
 
     def __init__(  # noqa: PLR0913  all but three are keywords with a default
         self,
@@ -134,6 +136,7 @@ class ParallelRuns:
             known,
             stage_only=self.fits_stage_only,
             questions=policy.questions,
+            features=self.item_features,
         )
         self.stage[runs] = found.stage
         # Gold that the crowd made says nothing about errors that the crowd shares.
@@ -159,7 +162,7 @@ class ParallelRuns:
         return self._skill[who, : len(self._new_workers[stage])]
 
     def _believe(self, found: fitting.Fit) -> None:
-        """Believe the priors of items as far as the fit has found their source reliable; by default they are facts."""
+        """Believe opinions as far as the fit has found their sources reliable; by default, priors are facts."""
 
     def _restate(self, engine: Engine, item: IntArray, state: State, *, may_reopen: Mask) -> None:
         """Replace what is kept of these items, and judge them again."""

@@ -37,6 +37,7 @@ class RecordedAnswers:
     label: npt.NDArray[Any]  # (answers,) what each says: a position in labels, a set of them as bits, or a number
     truth: Truths  # (items,) the same
     answer: AnyAnswer = CHOICE
+    features: Array | None = None  # (items, features); NaN for items without, None if no item has any
 
     @cached_property
     def known(self) -> Mask:
@@ -66,6 +67,7 @@ class RecordedAnswers:
             worker=worker,
             label=self.label[kept],
             truth=self.truth[which],
+            features=None if self.features is None else self.features[which],
         )
 
     def among(self, labels: tuple[str, ...]) -> "RecordedAnswers":

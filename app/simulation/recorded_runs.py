@@ -16,7 +16,7 @@ class RecordedRuns(ParallelRuns):
     """Runs of a job on the same recorded answers; each run has its own random numbers.
 
     A refit that is due is done before the next question. Everything that depends on finished items is left out: records
-    of agreement, spammers, gold, and models that score workers by finished items (`supports`).
+    of agreement, spammers, gold, and models that score workers by finished items; and so are features (`supports`).
     """
 
     def __init__(self, crowd: RecordedAnswers, policy: JobPolicy, runs: int, budget: float | None = None) -> None:
@@ -29,8 +29,8 @@ class RecordedRuns(ParallelRuns):
     @staticmethod
     def supports(policy: JobPolicy) -> bool:
         """Whether these runs decide everything that a `SimulatedJob` of this policy decides."""
-        no_gold_no_spammers = policy.spammers is None and policy.auto_gold is None
-        return no_gold_no_spammers and not policy.worker_model.scores_finished_items
+        plain = policy.spammers is None and policy.auto_gold is None and policy.features is None
+        return plain and not policy.worker_model.scores_finished_items
 
     def take(self, run: IntArray, answer: IntArray) -> IntArray:
         """Take one recorded answer in each of these runs; returns the runs that were refitted after it."""

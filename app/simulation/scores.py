@@ -70,11 +70,13 @@ def final_scores(
     label: IntArray,
     belief: Callable[[], Belief],
     ballots: Callable[[], Ballots],
+    opinions: Array | None = None,
 ) -> Array:
     """How strongly the answers support each result, as in the service's results.
 
     Shape (items, classes); where items are several questions, (questions, 2); where answers are numbers, the estimates,
-    (items, 1). An item without answers supports all classes equally. A resolved item has the label of its decision,
+    (items, 1). An item without answers supports all classes equally, unless `opinions`, (items, classes), say
+    something: rows of NaN say nothing. By votes alone they never do. A resolved item has the label of its decision,
     unless the aggregation is fitted to all answers.
     """
     if policy.answer.field == "value":
@@ -87,5 +89,8 @@ def final_scores(
         return np.where(fitted.informed[:, None], fitted.posterior, 1 / classes)
     scores = votes if isinstance(aggregation, Majority) else policy.answer.scores(belief())
     supported = np.where((label == NOBODY)[:, None], scores, label[:, None] == np.arange(classes))
-    answered = votes.any(axis=1, keepdims=True)
-    return np.where(answered, supported, 1 / classes)
+    told = np.asarray(votes.any(axis=1))
+    if opinions is not None and isinstance(aggregation, ByModel):
+        given = ~np.isnan(opinions[:, 0])
+        told |= given if questions is None else questions.of(given)
+    return np.where(told[:, None], supported, 1 / classes)

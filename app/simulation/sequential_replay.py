@@ -1,4 +1,4 @@
-"""Replay a job run after run, where finished items matter: spammers, gold, and models that score workers by them."""
+"""Replay a job run after run: where finished items matter (spammers, gold, some worker models), or features."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -72,9 +72,11 @@ def recorded_job(
     unrecorded = np.ones((workers, items), dtype=bool)
     unrecorded[crowd.worker, crowd.item] = False
     rng = np.random.default_rng(run)
-    simulated = SimulatedJob(policy, RecordedCrowd(crowd), rng, context=context, budget=budget, shortlist=None)
+    simulated = SimulatedJob(
+        policy, RecordedCrowd(crowd), rng, context=context, budget=budget, shortlist=None, features=crowd.features
+    )
     simulated.rule_out(unrecorded)
-    simulated.job.number = crowd.numbers ^ run
+    simulated.job.number[:workers] = crowd.numbers ^ run
     return simulated
 
 
@@ -109,5 +111,7 @@ def _states_at(
         while job.answers < budget and next(answers, None) is not None:
             progress(1)
         every = np.arange(len(job.open))
-        scores = final_scores(simulated.policy, job.state(every).votes, job.label, job.belief, simulated.ballots)
+        scores = final_scores(
+            simulated.policy, job.state(every).votes, job.label, job.belief, simulated.ballots, job.context.prior
+        )
         yield RunState(job.answers, job.label.copy(), scores)

@@ -10,6 +10,7 @@ from app.policy.core.ballots import UNKNOWN, Ballots
 from app.policy.core.belief import NOBODY, Array, IntArray, ItemContext, Mask
 from app.policy.engine import Engine
 from app.policy.job_policy import JobPolicy
+from app.policy.quality.item_features import ItemFeatures
 from app.policy.worker_choice.base import SHORTLIST, CandidateWorkers
 from app.simulation.crowds import Respondents
 from app.simulation.memory_job import ROUNDING, MemoryJob
@@ -26,6 +27,12 @@ class Guards:
 
 ALL_GUARDS = Guards()
 _NO_TIER = 9  # after every tier that an item may have
+
+
+def _with_one_more(price: Array | None, stated: Array | None) -> tuple[Array | None, Array | None]:
+    """The workers' prices and stated accuracies with those of one more worker."""
+    more_price = None if price is None else np.append(price, 1.0)
+    return more_price, None if stated is None else np.vstack([stated, [np.nan, np.nan]])
 
 
 class SimulatedJob:
@@ -55,12 +62,14 @@ class SimulatedJob:
         budget: float | None = None,
         stated: Array | None = None,
         source: int | None = None,
+        features: Array | None = None,
         guards: Guards = ALL_GUARDS,
         shortlist: int | None = SHORTLIST,
     ) -> None:
         """`source` is the worker of the crowd whose opinion `context.prior` is; None: nobody of the crowd.
 
         `stated`, (workers, 2), is the accuracy of workers that is known beforehand and its weight, NaN where it is not.
+        `features`, (items, features), are those of the items, for a policy with `features`; NaN for items without.
         """
         self.crowd, self.policy, self.guards = crowd, policy, guards
         self._rng = rng
@@ -75,9 +84,12 @@ class SimulatedJob:
         workers = crowd.workers
         if known.prior is not None and source is None:  # somebody who is never asked
             source, workers = workers, workers + 1
-            price = None if price is None else np.append(price, 1.0)
-            stated = None if stated is None else np.vstack([stated, [np.nan, np.nan]])
-        self.job = MemoryJob(engine, known, workers, price=price, stated=stated, source=source)
+            price, stated = _with_one_more(price, stated)
+        described = None
+        if features is not None and policy.features is not None:
+            described, workers = ItemFeatures(features, workers), workers + 1
+            price, stated = _with_one_more(price, stated)
+        self.job = MemoryJob(engine, known, workers, price=price, stated=stated, source=source, features=described)
         self.blocked = np.zeros(workers, dtype=bool)
         self.promoted = np.full(crowd.items, UNKNOWN)  # (items,) the class of an item that the crowd made gold
         self.gold_asked = np.zeros(workers, dtype=np.int64)

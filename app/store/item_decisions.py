@@ -25,6 +25,7 @@ from sqlalchemy.types import NullType
 
 from app.domain.item import ItemDecision, ItemRow, ItemState
 from app.policy.core.decision import Reason
+from app.store.driver import array_text
 from app.store.tables import answer, item
 
 _DECISION = [field.name for field in fields(ItemDecision)]
@@ -37,6 +38,7 @@ _COLUMNS = [
     item.c.promoted,
     item.c.prior,
     item.c.prior_answered,
+    item.c.feature_opinion,
     item.c.open_assignments,
     item.c.joined,
     cast(item.c.reason, Text).label("reason"),  # as text: a page has few different reasons, so each is parsed only once
@@ -54,6 +56,15 @@ _WRITE = text(
     "FROM rejudged WHERE item.job_id = :job AND item.item_id = rejudged.item_id "
     "AND item.item_id BETWEEN :first AND :last"  # so that a page does not scan the whole job
 )
+# By the place of the source: of priors, and of features. Literals, as in the conditions of the indexes.
+_SPOKEN_OF: Sequence[ColumnElement[bool]] = tuple(
+    literal_column(f"item.{column} IS NOT NULL") for column in ("prior", "features")
+)
+_SET_FEATURE_OPINIONS = text(
+    "UPDATE item SET feature_opinion = sent.shares::double precision[] "
+    "FROM unnest(cast(:items AS bigint[]), cast(:shares AS text[])) AS sent (item_id, shares) "
+    "WHERE item.job_id = :job AND item.item_id = sent.item_id AND item.item_id BETWEEN :first AND :last"
+)
 _VERSION: ColumnElement[str] = literal_column("item.xmin::text")
 _EMPTY = text("TRUNCATE rejudged")
 
@@ -69,13 +80,14 @@ async def page_of_item_rows(
     return await asyncio.to_thread(_item_rows, rows.all())
 
 
-async def page_of_priors(
-    connection: AsyncConnection, job_id: UUID, *, without_answers: bool, after: int, most: int
+async def page_of_opinions(
+    connection: AsyncConnection, job_id: UUID, place: int, *, without_answers: bool, after: int, most: int
 ) -> list[ItemRow]:
-    """Load items with a prior after the number `after`: all of them, or only those without answers."""
-    query = select(*_ITEM_ROW).where(
-        item.c.job_id == job_id, item.c.item_id > after, literal_column("item.prior IS NOT NULL")
-    )
+    """Load items after the number `after` about which this source may speak: all, or only those without answers.
+
+    `place` is that of the source among the job's.
+    """
+    query = select(*_ITEM_ROW).where(item.c.job_id == job_id, item.c.item_id > after, _SPOKEN_OF[place])
     if without_answers:
         query = query.where(literal_column("0 = ALL (item.votes)"))
     rows = await connection.execute(query.order_by(item.c.item_id).limit(literal_column(str(int(most)))))
@@ -111,6 +123,18 @@ async def replace_decisions(
     await connection.execute(_EMPTY)  # for the next page in the same transaction
 
 
+async def set_feature_opinions(
+    connection: AsyncConnection, job_id: UUID, opinions: Sequence[tuple[int, Sequence[float] | None]]
+) -> None:
+    """Write what the features of items say about them, by item in ascending order; None: nothing that counts."""
+    if not opinions:
+        return
+    items, shares = zip(*opinions, strict=True)
+    texts = [None if each is None else array_text(each) for each in shares]
+    sent = {"job": job_id, "first": items[0], "last": items[-1], "items": list(items), "shares": texts}
+    await connection.execute(_SET_FEATURE_OPINIONS, sent)
+
+
 async def ballots_on_items(
     connection: AsyncConnection, job_id: UUID, item_ids: Collection[int]
 ) -> list[tuple[int, str, int]]:
@@ -144,6 +168,7 @@ def _item_rows(rows: Sequence[Any]) -> list[ItemRow]:
             promoted=promoted,
             prior=prior,
             prior_answered=prior_answered,
+            feature_opinion=feature_opinion,
             open_assignments=open_assignments,
             joined=joined,
             decision=_decision(reasons[reason], dict(zip(_WITHOUT_REASON, values, strict=True))),
@@ -156,6 +181,7 @@ def _item_rows(rows: Sequence[Any]) -> list[ItemRow]:
             promoted,
             prior,
             prior_answered,
+            feature_opinion,
             open_assignments,
             joined,
             reason,

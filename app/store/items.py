@@ -43,7 +43,11 @@ _PROMOTE = """
 _DEMOTE = """
     UPDATE item SET gold = NULL, promoted = false, scored = $3
     WHERE job_id = $1 AND item_id = ANY ($2::bigint[]) AND promoted"""
-_MARK_PRIORS = "UPDATE item SET prior_answered = true WHERE job_id = $1 AND item_id = ANY ($2::bigint[])"
+# By the place of the source: of priors, and of features.
+_DROP_OPINIONS = tuple(
+    f"UPDATE item SET {dropped} WHERE job_id = $1 AND item_id = ANY ($2::bigint[])"
+    for dropped in ("prior_answered = true", "feature_opinion = NULL")
+)
 _PAGE = f"""
     SELECT {COLUMNS} FROM item i WHERE i.job_id = $1 AND i.item_id > $2 {{only}} AND ($3::bigint IS NULL OR true)
     ORDER BY i.item_id LIMIT {{most}}"""
@@ -56,6 +60,7 @@ _CHANGE = """
         gold = CASE WHEN 'gold' = ANY ($8::text[]) THEN $5::bigint ELSE gold END,
         prior = CASE WHEN 'prior' = ANY ($8::text[]) THEN $6::double precision[] ELSE prior END,
         features = CASE WHEN 'features' = ANY ($8::text[]) THEN $7::double precision[] ELSE features END,
+        feature_opinion = CASE WHEN 'features' = ANY ($8::text[]) THEN NULL ELSE feature_opinion END,
         gold_value = CASE WHEN 'gold' = ANY ($8::text[]) THEN $9::double precision ELSE gold_value END
     WHERE job_id = $1 AND item_id = $2"""
 _DELETE = "DELETE FROM item WHERE job_id = $1 AND item_id = $2"
@@ -119,10 +124,10 @@ async def demote_items(connection: AsyncConnection, job_id: UUID, item_ids: Coll
         await fetch(connection, _DEMOTE, job_id, list(item_ids), newest)
 
 
-async def mark_priors_answered(connection: AsyncConnection, job_id: UUID, item_ids: Collection[int]) -> None:
-    """Store that the priors of these items no longer count, because their source has answered."""
+async def drop_opinions(connection: AsyncConnection, job_id: UUID, place: int, item_ids: Collection[int]) -> None:
+    """Store that the opinions of this one of the job's sources about these items no longer count: it has answered."""
     if item_ids:
-        await fetch(connection, _MARK_PRIORS, job_id, list(item_ids))
+        await fetch(connection, _DROP_OPINIONS[place], job_id, list(item_ids))
 
 
 async def page_of_items(
@@ -191,6 +196,7 @@ def item_from(row: Record) -> Item:
         promoted=row["promoted"],
         prior=row["prior"],
         prior_answered=row["prior_answered"],
+        feature_opinion=row["feature_opinion"],
         open_assignments=row["open_assignments"],
         scored=row["scored"],
         joined=row["joined"],

@@ -14,6 +14,7 @@ from app.domain.job import Job
 from app.policy.aggregation import Ballots
 from app.policy.core.arrays import Array, Index, IntArray
 from app.policy.core.opinions import Opinions
+from app.policy.quality.item_features import FEATURES, PRIORS, ItemFeatures
 from app.store.driver import copied, fetch
 from app.store.jobs import load_job
 
@@ -38,6 +39,10 @@ _GOLD_VALUES = "SELECT item_id, gold_value FROM item WHERE job_id = $1 AND gold_
 _AUDITED = """
     SELECT DISTINCT ON (item_id) item_id, answer FROM audit_item WHERE job_id = $1 AND answer IS NOT NULL
     ORDER BY item_id, audit_id DESC"""
+_FEATURES = """
+    SELECT item_id, features FROM item
+    WHERE job_id = $1 AND item_id > $2 AND item_id <= $3 AND features IS NOT NULL"""
+_NUMBERS_AT_ONCE = 2_000_000  # of features: they are objects until they are in the array
 _PRIORS = "SELECT item_id, prior FROM item WHERE job_id = $1 AND prior IS NOT NULL"
 
 # Each unnamed answer counts as a separate worker: two of them may come from different people.
@@ -93,10 +98,11 @@ class History:
     gold_value: Array | None  # (last item,) where answers are numbers; NaN where it is not known
     audited: IntArray  # (last item,) the label that an audit found, -1 where none did
     prior: Array | None  # (last item, classes), NaN for items without a prior; None if no item has one
+    features: Array | None  # (last item, features), NaN for items without; None if no item has any, or nobody uses them
 
 
 def ballots_of(history: History) -> Ballots:
-    """Convert the history's answers, and the opinions of the priors' source, to the form that fits take."""
+    """Convert the history's answers, and the priors as opinions of their source, to the form that fits take."""
     votes = history.votes
     ballots = history.job.policy.ballots(
         votes.item,
@@ -106,15 +112,24 @@ def ballots_of(history: History) -> Ballots:
         workers=max(len(history.crowd), int(votes.worker.max(initial=-1)) + 1),
         gold=history.gold,
     )
-    return ballots.with_opinions(opinions_of(history))
+    source = _counted_source(history, PRIORS)
+    if source is None or history.prior is None:
+        return ballots
+    return ballots.with_opinions(Opinions.of(history.prior, source))
 
 
-def opinions_of(history: History) -> Opinions | None:
-    """The priors as opinions of their source; None if there are none, or if they do not count."""
-    name = history.job.policy.prior_source
-    if history.prior is None or history.job.source.blocked or name not in history.crowd:
+def features_of(history: History) -> ItemFeatures | None:
+    """The features of the items and their source; None if there are none, or if they do not count."""
+    source = _counted_source(history, FEATURES)
+    return None if source is None or history.features is None else ItemFeatures(history.features, source)
+
+
+def _counted_source(history: History, place: int) -> int | None:
+    """The position of this source of opinions in the crowd; None if it is not there, or if it does not count."""
+    sources, crowd = history.job.policy.sources, history.crowd
+    if place >= len(sources) or history.job.source(place).blocked or sources[place] not in crowd:
         return None
-    return Opinions.of(history.prior, history.crowd.index(name))
+    return crowd.index(sources[place])
 
 
 async def use_one_snapshot(connection: AsyncConnection) -> None:
@@ -140,6 +155,7 @@ async def read_history(connection: AsyncConnection, job_id: UUID) -> History:
             gold_value=await _known_values(connection, job) if job.policy.answer.field == "value" else None,
             audited=await _known_labels(connection, job, _AUDITED),
             prior=await _priors(connection, job),
+            features=await _features(connection, job),
         )
 
 
@@ -202,3 +218,14 @@ async def _priors(connection: AsyncConnection, job: Job) -> Array | None:
     for row in found:
         prior[row["item_id"] - 1] = row["prior"]
     return prior
+
+
+async def _features(connection: AsyncConnection, job: Job) -> Array | None:
+    if job.policy.features is None or job.feature_length is None:
+        return None
+    features = np.full((job.last_item, job.feature_length), np.nan)
+    step = max(_NUMBERS_AT_ONCE // job.feature_length, 1)
+    for start in range(0, job.last_item, step):
+        for row in await fetch(connection, _FEATURES, job.job_id, start, start + step):
+            features[row["item_id"] - 1] = row["features"]
+    return features

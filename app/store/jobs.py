@@ -26,16 +26,16 @@ from sqlalchemy import (
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.domain.job import Job, JobState, engine_of
-from app.domain.prior_source import PriorSource
+from app.domain.opinion_source import OpinionSource, sources_as_json, sources_from_json
 from app.errors import JobUnknown
-from app.policy.engine import Engine
+from app.policy.engine import Engine, SourceSkill
 from app.policy.job_policy import JobPolicy
 from app.policy.quality.calibration import Calibration, CalibrationPrior
 from app.store.driver import fetch
 from app.store.end_of_money import MONEY_IS_SPENT
 from app.store.tables import job
 
-_AS_TEXT = {"policy", "calibration", "source"}  # parsed once for all jobs and requests that share them
+_AS_TEXT = {"policy", "calibration", "sources"}  # parsed once for all jobs and requests that share them
 _JOB = [cast(column, Text).label(column.name) if column.name in _AS_TEXT else column for column in job.c]
 
 _LOAD = select(*_JOB).where(job.c.job_id == bindparam("this"))
@@ -61,6 +61,7 @@ _LEDGER = (
     "recounts",
     "blocks",
     "gold_items",
+    "feature_length",
     "labeled",
     "label_changes",
     "confidence_sum",
@@ -92,7 +93,7 @@ async def insert_job(connection: AsyncConnection, new: Job) -> None:
         "stage_choice": new.stage_choice,
         "calibration": None if new.calibration is None else new.calibration.as_json(),
         "calibration_prior": None if new.calibration_prior is None else new.calibration_prior._asdict(),
-        "source": new.source.as_json(),
+        "sources": sources_as_json(new.sources),
         "reputation": new.reputation,
         "plan": new.plan,
         "created_at": new.created_at,
@@ -133,16 +134,17 @@ async def save_settings(connection: AsyncConnection, changed: Job) -> None:
 
 
 async def save_fit(connection: AsyncConnection, changed: Job) -> None:
-    """Write what a fit has found about the job: the reason of the stage, the calibration, the source of the priors."""
+    """Write what a fit has found about the job: the reason of the stage, the calibration, the sources of opinions."""
     calibration = None if changed.calibration is None else changed.calibration.as_json()
-    values = {"stage_choice": changed.stage_choice, "calibration": calibration}
-    values["source"] = changed.source.as_json()
+    sources = sources_as_json(changed.sources)
+    values = {"stage_choice": changed.stage_choice, "calibration": calibration, "sources": sources}
     await connection.execute(update(job).where(job.c.job_id == changed.job_id).values(values))
 
 
-async def save_source(connection: AsyncConnection, changed: Job) -> None:
-    """Write how the job takes the priors of its items."""
-    await connection.execute(update(job).where(job.c.job_id == changed.job_id).values(source=changed.source.as_json()))
+async def save_sources(connection: AsyncConnection, changed: Job) -> None:
+    """Write how the job takes the opinions about its items."""
+    values = {"sources": sources_as_json(changed.sources)}
+    await connection.execute(update(job).where(job.c.job_id == changed.job_id).values(values))
 
 
 async def save_forecast(connection: AsyncConnection, job_id: UUID, forecast: dict[str, Any] | None) -> None:
@@ -198,26 +200,27 @@ def _engine(
     inverse_costs: float,
     stage: int,
     calibration: str | None,
-    source: tuple[float, ...] | None,
+    sources: tuple[SourceSkill, ...],
     price: float,
 ) -> Engine:
     """Return the engine of this configuration, cached: it remembers its tables and earlier verdicts."""
     learned = None if calibration is None else Calibration.from_json(json.loads(calibration))
-    return engine_of(_policy(policy), budget, inverse_costs, stage, learned, source, price)
+    return engine_of(_policy(policy), budget, inverse_costs, stage, learned, sources, price)
 
 
 @lru_cache(maxsize=_MOST_CONFIGURATIONS)
-def _source(text: str | None) -> PriorSource:
-    return PriorSource.from_json(None if text is None else json.loads(text))
+def _sources(text: str | None) -> tuple[OpinionSource, ...]:
+    return sources_from_json(None if text is None else json.loads(text))
 
 
 def _job(row: RowMapping) -> Job:
     values: dict[str, Any] = dict(row)
     configuration = values.pop("policy"), values["budget"], values["inverse_costs"], values["stage"]
-    values["source"] = _source(values["source"])
+    values["sources"] = _sources(values["sources"])
     if values["calibration_prior"] is not None:
         values["calibration_prior"] = CalibrationPrior(**values["calibration_prior"])
-    engine = _engine(*configuration, values.pop("calibration"), values["source"].skill, values["price"])
+    skills = tuple(source.skill for source in values["sources"])
+    engine = _engine(*configuration, values.pop("calibration"), skills, values["price"])
     lease_duration = timedelta(seconds=values.pop("lease_seconds"))
     return Job(
         policy=engine.policy, engine=engine, calibration=engine.calibration, lease_duration=lease_duration, **values

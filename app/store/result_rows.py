@@ -10,7 +10,7 @@ from app.domain.item import ItemState
 
 _PAGE = """
     SELECT item_id, key, state, votes, label, confidence, reason ->> 'code' AS code, reason ->> 'message' AS message,
-        {model_state} AS model_state, {prior} AS prior
+        {model_state} AS model_state, {prior} AS prior, {feature_opinion} AS feature_opinion
     FROM item WHERE job_id = $1 AND item_id > $2 AND item_id <= $3 {only} ORDER BY item_id LIMIT {most}
 """
 _PRIOR = "CASE WHEN NOT prior_answered THEN prior END"
@@ -29,6 +29,7 @@ class ResultRow(NamedTuple):
     message: str
     model_state: Sequence[float] | None  # None unless `with_model_state`
     prior: Sequence[float] | None  # None unless `with_model_state` and it counts
+    feature_opinion: Sequence[float] | None  # None unless `with_model_state`
 
 
 async def page_of_result_rows(
@@ -46,8 +47,8 @@ async def page_of_result_rows(
     assert driver is not None  # noqa: S101  the connection is open
     # Literals, so that the planner uses the index of the open items and reads no more than a page.
     only = "" if state is None else f"AND state = '{ItemState(state).value}'"
-    model_state, prior = ("model_state", _PRIOR) if with_model_state else ("NULL", "NULL")
-    query = _PAGE.format(only=only, most=int(most), model_state=model_state, prior=prior)
+    columns = {"model_state": "model_state", "prior": _PRIOR, "feature_opinion": "feature_opinion"}
+    query = _PAGE.format(only=only, most=int(most), **(columns if with_model_state else dict.fromkeys(columns, "NULL")))
     # The driver's own records: SQLAlchemy's rows take twice as long, on the event loop.
     found: Sequence[ResultRow] = await driver.fetch(query, job_id, after, until)
     return found

@@ -75,7 +75,8 @@ _DELETE_REPEATED = """
 _DELETE_KNOWN = "DELETE FROM staged_item sent USING item WHERE item.job_id = :job AND item.key = sent.key"
 _TOTALS = """
     SELECT count(*) AS items, coalesce(sum(1 / cost::double precision), 0) AS inverse_costs,
-        coalesce(min(cost), 0) AS least_cost, count(gold) AS gold, count(prior) AS priors
+        coalesce(min(cost), 0) AS least_cost, count(gold) AS gold, count(prior) AS priors,
+        max(cardinality(features)) AS feature_length
     FROM staged_item
 """
 _STAGED_BETWEEN = """
@@ -113,6 +114,7 @@ class StagedTotals:
     least_cost: Decimal
     gold: int
     priors: int
+    feature_length: int | None  # of the features that items have
 
 
 async def lock_imports(connection: AsyncConnection, job_id: UUID) -> None:
@@ -163,7 +165,7 @@ async def drop_known(connection: AsyncConnection, job_id: UUID) -> StagedTotals:
     await connection.execute(text(_DELETE_REPEATED))
     await connection.execute(text(_DELETE_KNOWN), {"job": job_id})
     left = (await connection.execute(text(_TOTALS))).one()
-    return StagedTotals(left.items, left.inverse_costs, left.least_cost, left.gold, left.priors)
+    return StagedTotals(left.items, left.inverse_costs, left.least_cost, left.gold, left.priors, left.feature_length)
 
 
 async def staged_between(connection: AsyncConnection, first: int, end: int) -> bytes:

@@ -67,10 +67,12 @@ job = Table(
     Column("stage_choice", JSONB(none_as_null=True)),
     Column("calibration", JSONB(none_as_null=True)),  # what items of known truth show about confidence
     Column("calibration_prior", JSONB(none_as_null=True)),  # what an earlier job shows about it
-    Column("source", JSONB(none_as_null=True)),  # how far the priors of items are believed, and who repeats them
+    # How far each source of opinions is believed, and who repeats it: of priors, then of features.
+    Column("sources", JSONB(none_as_null=True)),
     Column("refit_at", BigInteger),
     Column("operations", BigInteger, nullable=False, server_default=ZERO),
     Column("gold_items", BigInteger, nullable=False, server_default=ZERO),  # that can be assigned as gold
+    Column("feature_length", Integer),  # of an item's features; null while no item has had any
     Column(
         "recounts", BigInteger, nullable=False, server_default=ZERO
     ),  # how many times votes were removed or put back
@@ -111,6 +113,7 @@ item = Table(
     Column("prior", ARRAY(Double)),
     Column("prior_answered", Boolean, nullable=False, server_default=false()),  # by its source: it no longer counts
     Column("features", ARRAY(Double)),
+    Column("feature_opinion", ARRAY(Double)),  # what they say, by the latest refit; null where that does not count
     Column("state", Text, nullable=False, server_default=text("'open'")),
     Column("votes", ARRAY(Integer), nullable=False),
     Column("model_state", ARRAY(Double), nullable=False, server_default=text("'{}'")),  # what the worker model keeps
@@ -147,6 +150,7 @@ item = Table(
     # The cheapest open item: without an answer that the money pays, the job is exhausted.
     Index("ix_item_open_cost", "job_id", "cost", postgresql_where=text("state = 'open'")),
     Index("ix_item_prior", "job_id", "item_id", postgresql_where=text("prior IS NOT NULL")),
+    Index("ix_item_features", "job_id", "item_id", postgresql_where=text("features IS NOT NULL")),
     # What trusted workers are asked instead of the crowd, the cheapest first.
     Index(
         "ix_item_unsettled",

@@ -22,7 +22,7 @@ NOT_TUNED = {
     "earlier_jobs": {"_DEVIATIONS", "_FLATTEST", "_STEEPEST"},
     "auto_stages": {"_MIN_EVIDENCE"},
     "expectation_propagation": {"_CONVERGED", "_DAMPING", "_MIN_PARAMETER"},
-    "feature_model": {"_PARTS", "_CONVERGED"},
+    "feature_model": {"_ALIKE", "_BOUND", "_CONVERGED", "_LEAST_CURVATURE", "_LEAST_LIKELY", "_MOST_TIMES"},
     "information": {"_CLOSE_TO_ONE"},
     "knows_or_guesses": {"_ENDS", "_LEAST", "_MOST"},
     "latent_truth": {"_MIN_COUNT", "_CONVERGED", "_NEARLY_CONVERGED", "_MAX_SLOWING"},

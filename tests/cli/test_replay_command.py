@@ -578,3 +578,44 @@ def test_a_crowd_of_every_kind_is_simulated_and_can_be_replayed(tmp_path, kind):
     (simulated,) = lines(run("simulate", *size, "--save", tmp_path, *given))
     assert simulated["accuracy"] == 1.0
     assert lines(replayed(tmp_path, *given)) == [simulated]
+
+
+def described(folder, rows: str):
+    (folder / "features.csv").write_text(rows)
+    return "--features", folder / "features.csv"
+
+
+def test_features_are_learned_from(tmp_path):
+    """Where a column of numbers tells the label, one label per item is right more often with the column."""
+    truth = [str(n % 2) for n in range(80)]
+    wrong = [(n * 7 + k) % 10 < 4 for n in range(80) for k in range(2)]
+    answers = [(n, f"w{(n + k) % 5}", int(truth[n]) ^ wrong[2 * n + k]) for n in range(80) for k in range(2)]
+    (tmp_path / "answers.csv").write_text("item,worker,label\n" + "".join(f"i{n},{w},{a}\n" for n, w, a in answers))
+    (tmp_path / "truth.csv").write_text("item,truth\n" + "".join(f"i{n},{each}\n" for n, each in enumerate(truth)))
+    table = described(tmp_path, "item,weight,length\n" + "".join(f"i{n},{n % 2 + n / 500},7\n" for n in range(80)))
+    given = ("--policy", "information", "--labels-per-item", "1", "--seeds", "2", "--json")
+    plain, learned = (lines(replayed(tmp_path, *given, *more))[0] for more in ((), table))
+    assert learned["accuracy"] > plain["accuracy"] + 0.05
+    (tmp_path / "job.json").write_text('{"features": {"kind": "logistic"}}')
+    config = ("--config", tmp_path / "job.json", *given[2:])
+    assert lines(replayed(tmp_path, *config, *table))[0]["accuracy"] > plain["accuracy"]
+    assert "its `features` say nothing here; give them with --features" in replayed(tmp_path, *config).stderr
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ("item,x\na,1\nb,heavy\n", "line 3, column 2 (x): 'heavy' is not a number"),
+        ("item,x\na,1\nb,nan\n", "line 3, column 2 (x): 'nan' is not a number"),
+        ("item,x\na,1\nb,\n", "line 3, column 2 (x): the cell must not be empty"),
+        ("item\na\n", "line 1: there must be 1 to 1,000 columns of numbers besides 'item', not 0"),
+        ("key,x\na,1\n", "line 1: there is no column 'item'"),
+    ],
+)
+def test_wrong_features_are_reported_by_line_and_column(files, rows, message):
+    assert message in replayed(files, *described(files, rows), code=1).output
+
+
+def test_items_without_features_are_counted(files):
+    found = replayed(files, *described(files, "item,x\na,1\nz,2\n"), "--seeds", "1", "--labels-per-item", "1")
+    assert "2 of 3 answered items have no features" in found.stderr

@@ -102,6 +102,8 @@ async def test_the_same_requests_lead_to_the_same_decisions(client, fields):
 COST = np.resize([1.0, 0.5, 2.0, 0.3], ITEMS)
 PRICE = np.resize([1.0, 0.1, 0.7, 2.0, 0.3], WORKERS)
 GOLD_EVERY, PRIOR_EVERY = 9, 4  # items
+FEATURES_EVERY = 5  # items, one of which has no features
+SOURCES = ["prior", "features", "model"]  # of opinions, who stand behind the workers
 CALIBRATED_BY_EVERY = 4  # items in a job with enough gold to be calibrated
 PAIR, UCB = {"worker_choice": {"kind": "pair"}}, {"worker_choice": {"kind": "ucb"}}
 TESTS = {"spammers": {"min_answers": 3, "alpha": 0.4}, "gold": {"first_share": 0.5, "last_share": 0.4}}
@@ -130,6 +132,8 @@ TERMS = {
     "a source in one coin": SURE | {"prior_source": "w1", "worker_model": {"kind": "one-coin"}},
     "a source in other terms": OWN_GOLD
     | {"prior_source": "w1", "worker_model": {"kind": "confusion"}, "refit": {"first": 9}},
+    "features": SURE | {"features": {"kind": "logistic"}},
+    "features of votes": VOTES | {"features": {"kind": "logistic", "source": "model"}, "refit": {"first": 9}},
     "a budget that is split": VOTES | {"allocation": {"kind": "crowdbudget"}, "budget": "60"},
     "a budget that is split, by cheap workers": CHEAP | VOTES | {"allocation": {"kind": "crowdbudget"}, "budget": "60"},
     "profit, by cheap workers": CHEAP | VOTES | {"requirement": {"kind": "profit", "value": 9, "loss": 6}},
@@ -156,8 +160,12 @@ async def test_money_gold_blocks_and_choices_are_the_same(client, name):
     policy = JobPolicy.model_validate({key: body[key] for key in body if key != "budget"})
     budget = None if body["budget"] is None else float(body["budget"])
     source = int(fields["prior_source"][1:]) if "prior_source" in fields else None
-    simulated_job = simulated_job_of(policy, crowd, rng, context=context, price=PRICE, budget=budget, source=source)
-    path = await job_on_these_terms(client, body, gold)
+    features = np.column_stack([crowd.truth + np.sin(place), np.cos(place), np.full(ITEMS, 7.0)])
+    features[::FEATURES_EVERY] = np.nan
+    simulated_job = simulated_job_of(
+        policy, crowd, rng, context=context, price=PRICE, budget=budget, source=source, features=features
+    )
+    path = await job_on_these_terms(client, body, gold, features if "features" in fields else None)
     coming = np.random.default_rng(3)
     for _ in range(90):
         team = coming.permutation(WORKERS)[:3]
@@ -181,7 +189,9 @@ async def test_money_gold_blocks_and_choices_are_the_same(client, name):
         assert expected < 0.5 * np.median(PRICE)
 
 
-async def job_on_these_terms(client: httpx.AsyncClient, body: dict, gold: np.ndarray) -> str:
+async def job_on_these_terms(
+    client: httpx.AsyncClient, body: dict, gold: np.ndarray, features: np.ndarray | None
+) -> str:
     """The same items and workers in the service."""
     items: list[dict] = [{"key": f"i{n}", "cost": cost} for n, cost in enumerate(COST.tolist())]
     for item, truth in zip(items, gold.tolist(), strict=True):
@@ -189,6 +199,9 @@ async def job_on_these_terms(client: httpx.AsyncClient, body: dict, gold: np.nda
             item["gold"] = LABELS[truth]
     for item in items[1::PRIOR_EVERY]:
         item["prior"] = {"cat": 0.8, "dog": 0.2}
+    for n, item in enumerate(items):
+        if features is not None and n % FEATURES_EVERY:
+            item["features"] = features[n].tolist()
     path = f"/v1/jobs/{(await client.post('/v1/jobs', json=body)).json()['id']}"
     workers = [{"worker": f"w{n}", "price": price} for n, price in enumerate(PRICE.tolist())]
     for what, sent in (("items", items), ("workers", workers)):
@@ -198,13 +211,14 @@ async def job_on_these_terms(client: httpx.AsyncClient, body: dict, gold: np.nda
 
 
 async def assert_same_skills(client: httpx.AsyncClient, path: str, simulated_job: Told) -> None:
-    """The source of the priors is a worker like any other, and both have learned the same about it."""
-    model, source = simulated_job.job.engine.model, simulated_job.policy.prior_source
+    """The sources of opinions are workers like any other, and both have learned the same about them."""
+    model = simulated_job.job.engine.model
     if np.isnan(model.interval(simulated_job.job.skill)).any() or not model.fits_skills:
         return
-    shown = (await client.get(f"{path}/workers/{source}")).json()["skill"]["estimate"]
-    position = int(source[1:]) if source != "prior" else WORKERS
-    assert shown == pytest.approx(model.accuracy(simulated_job.job.skill)[position], abs=5e-5)
+    for behind, source in enumerate(simulated_job.policy.sources):
+        shown = (await client.get(f"{path}/workers/{source}")).json()["skill"]["estimate"]
+        position = WORKERS + behind if source in SOURCES else int(source[1:])
+        assert shown == pytest.approx(model.accuracy(simulated_job.job.skill)[position], abs=5e-5)
 
 
 async def assert_same_books(client: httpx.AsyncClient, path: str, simulated_job: Told) -> None:
@@ -214,7 +228,9 @@ async def assert_same_books(client: httpx.AsyncClient, path: str, simulated_job:
     shown = (await client.get(f"{path}/workers")).json()["workers"]
     assert [
         (one["status"] == "blocked", one["scored_answers"], one["agreed_answers"], one["gold"]["asked"])
-        for one in sorted(shown, key=lambda one: (one["worker"] == "prior", one["worker"]))
+        for one in sorted(
+            shown, key=lambda one: (one["worker"] in SOURCES and 1 + SOURCES.index(one["worker"]), one["worker"])
+        )
     ] == list(zip(simulated_job.blocked, job.scored_answers, job.agreed_answers, simulated_job.gold_asked, strict=True))
     results = (await client.get(f"{path}/results", params={"limit": ITEMS})).json()["results"]
     labels = [one["label"] if one["state"] == "resolved" else None for one in results]

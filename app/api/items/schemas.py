@@ -41,6 +41,7 @@ from app.api.work.schemas import (
 from app.domain.item import ItemState
 from app.policy.answers import Content
 from app.policy.core.text import Key
+from app.policy.quality.item_features import MOST_FEATURES
 
 # The worth of an answer may be tiny: it has six significant digits.
 Priority = Annotated[float, PlainSerializer(lambda worth: float(f"{worth:.6g}"), return_type=float)]
@@ -90,6 +91,7 @@ GoldIn = Annotated[
 ]
 _GOLD = "The right answer: a label, a list of labels or a number, as the job's answers are"
 _PRIOR = "What a model believes beforehand: a probability per label; they sum to 1, except where answers are `choices`"
+_FEATURES = "Numbers that describe the item, as many as the job's other items have; only if the job has `features`"
 
 
 class ItemIn(RequestBody):
@@ -107,7 +109,7 @@ class ItemIn(RequestBody):
     ] = None
     features: Annotated[
         Annotated[list[Annotated[float, Field(allow_inf_nan=False)]], FirstErrorOnly()] | None,
-        Field(max_length=10_000, description="Numbers that describe the item; kept, but no policy uses them yet"),
+        Field(min_length=1, max_length=MOST_FEATURES, description=_FEATURES),
     ] = None
 
 
@@ -125,7 +127,7 @@ class ItemChanges(RequestBody):
     ] = None
     features: Annotated[
         Annotated[list[Annotated[float, Field(allow_inf_nan=False)]], FirstErrorOnly()] | None,
-        Field(max_length=10_000, description="Numbers that describe the item; kept, but no policy uses them yet"),
+        Field(min_length=1, max_length=MOST_FEATURES, description=f"{_FEATURES}; null: nothing"),
     ] = None
 
     @model_validator(mode="after")

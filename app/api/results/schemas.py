@@ -15,7 +15,10 @@ class ResultOut(BaseModel):
     """An item's label and how sure it is."""
 
     item: Annotated[str, Field(description="The item's key")]
-    label: Annotated[str | None, Field(description="The most likely label; null without votes, and on a tie")]
+    label: Annotated[
+        str | None,
+        Field(description="The most likely label; null on a tie, and where neither votes nor opinions say anything"),
+    ]
     labels: ResultLabels = None
     value: ResultValue = None
     interval: ResultInterval = None

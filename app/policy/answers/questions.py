@@ -99,4 +99,10 @@ class Questions:
         )
 
     def opinions(self, opinions: Opinions) -> Opinions:
-        return Opinions(self.shares(opinions.shares), self.of(opinions.source))
+        return Opinions(np.stack([self.shares(each) for each in opinions.shares]), opinions.source)
+
+    def folded_opinions(self, opinions: Opinions | None) -> Opinions | None:
+        """The inverse of `opinions`."""
+        if opinions is None:
+            return None
+        return Opinions(np.stack([self.applies(each) for each in opinions.shares]), opinions.source)

@@ -95,7 +95,10 @@ class Ballots:
         return replace(kept, item=position[kept.item], items=int(items.sum()), gold=gold, opinions=opinions)
 
     def with_opinions(self, opinions: Opinions | None, echoes: Mask | None = None) -> "Ballots":
-        """The same answers with those of the opinions that no answer of the source, or of its echoes, replaces."""
+        """The same answers with those of the opinions that no answer of the source, or of its echoes, replaces.
+
+        `echoes` is (sources, workers).
+        """
         if opinions is None:
             return self
         return replace(self, opinions=opinions.unless_answered(self.item, self.worker, echoes))
@@ -164,12 +167,12 @@ class Ballots:
         """
         if self.opinions is None:
             return self
-        item = np.flatnonzero(self.opinions.given & informed)
+        source, item = np.nonzero(self.opinions.given & informed)
         return replace(
             self,
             item=np.concatenate([self.item, item]),
-            worker=np.concatenate([self.worker, self.opinions.source[item]]),
-            label=np.concatenate([self.label, self.opinions.shares[item].argmax(axis=1)]),
+            worker=np.concatenate([self.worker, self.opinions.source[source]]),
+            label=np.concatenate([self.label, self.opinions.shares[source, item].argmax(axis=1)]),
             opinions=None,
         )
 
@@ -178,7 +181,8 @@ class Ballots:
         if self.opinions is None:
             return self.heard
         heard = self.heard.copy()
-        heard[self.opinions.source[self.opinions.given & informed]] = True
+        speaks = (self.opinions.given & informed).any(axis=1)
+        heard[self.opinions.source[speaks]] = True
         return heard
 
     def right_and_wrong(self, posterior: Array) -> Array:

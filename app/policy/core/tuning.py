@@ -452,12 +452,38 @@ class PriceConstants:
 
 
 @dataclass(frozen=True)
+class FeatureConstants:
+    """Features of items, and the source that speaks for them (`quality/item_features.py`, `feature_model.py`)."""
+
+    parts: Annotated[
+        int,
+        Chosen(
+            "parts of the items, about each of which a model of the others speaks",
+            "judgement: four fifths of the items teach nearly as much as all, at six fits per refit",
+        ),
+    ] = 5
+    spread: Annotated[
+        float,
+        Chosen(
+            "prior deviation of a logit by the intercept and, to begin with, by all features together",
+            "judgement: that of the features is estimated from there; while it was fixed, 1, 2 and 4 made little "
+            "difference (docs/research/features.md)",
+        ),
+    ] = 2.0
+    constant: Annotated[
+        float,
+        Chosen("deviation, as a share of the largest number, below which a feature is constant", "rounding errors"),
+    ] = 1e-9
+
+
+@dataclass(frozen=True)
 class DefaultConstants:
     """All of them, by mechanism."""
 
     calibration: CalibrationConstants = CalibrationConstants()
     earlier_job: EarlierJobConstants = EarlierJobConstants()
     opinions: OpinionConstants = OpinionConstants()
+    features: FeatureConstants = FeatureConstants()
     newcomers: NewcomerConstants = NewcomerConstants()
     stages: StageConstants = StageConstants()
     order: OrderConstants = OrderConstants()

@@ -1,4 +1,4 @@
-"""Find workers who repeat the opinions that a job has as priors: the same model under two names counts once."""
+"""Find workers who repeat the opinions of a source: the same model under two names counts once."""
 
 from dataclasses import replace
 
@@ -13,7 +13,7 @@ from app.policy.worker_models.inference.error_rate import OneAccuracy
 
 
 def find_echoes(ballots: Ballots, context: ItemContext) -> Mask:
-    """Which workers repeat the opinions of the ballots, shape (workers,).
+    """Which workers repeat the opinions of each source of the ballots, shape (sources, workers).
 
         sum over answers of log P(agrees | repeats) - log P(agrees | independent) > 8,
         P(agrees | repeats) = .98,    P(agrees | independent) = a b + (1 - a)(1 - b) / (K - 1).
@@ -23,23 +23,26 @@ def find_echoes(ballots: Ballots, context: ItemContext) -> Mask:
     shows it yet. An independent worker of accuracy .85 would have to agree in nine of ten answers.
     """
     opinions, classes = ballots.opinions, ballots.classes
-    if opinions is None or not opinions.given.any():
-        return np.zeros(ballots.workers, dtype=bool)
-    model = OneAccuracy()
+    if opinions is None:
+        return np.zeros((0, ballots.workers), dtype=bool)
+    found = np.zeros((len(opinions.source), ballots.workers), dtype=bool)
+    if not opinions.given.any():
+        return found
+    model, fidelity = OneAccuracy(), TUNED.opinions.fidelity
     prior = np.tile(model.newcomer(classes), (ballots.workers, 1))
-    found = model.refit(replace(ballots, opinions=None), replace(context, prior=None), prior, prior)
-    truth = np.exp(found.state.model_state)
-    favourite = np.nan_to_num(opinions.shares).argmax(axis=1)
-    judged = np.flatnonzero(opinions.given & (ballots.answered | context.known))
-    by_source = _bounded(truth[judged, favourite[judged]].mean()) if len(judged) else 0.5
-    by_worker = _bounded(expected(found.skill)[:, 0])
-    chance = by_source * by_worker + (1 - by_source) * (1 - by_worker) / (classes - 1)
-    compared = opinions.given[ballots.item]
-    who = ballots.worker[compared]
-    agrees = ballots.label[compared] == favourite[ballots.item[compared]]
-    fidelity = TUNED.opinions.fidelity
-    evidence = np.where(agrees, np.log(fidelity / chance[who]), np.log((1 - fidelity) / (1 - chance[who])))
-    return np.asarray(sum_by(who, evidence, ballots.workers) > TUNED.opinions.min_evidence)
+    alone = model.refit(replace(ballots, opinions=None), replace(context, prior=None), prior, prior)
+    truth, by_worker = np.exp(alone.state.model_state), _bounded(expected(alone.skill)[:, 0])
+    for source, (given, shares) in enumerate(zip(opinions.given, opinions.shares, strict=True)):
+        favourite = np.nan_to_num(shares).argmax(axis=1)
+        judged = np.flatnonzero(given & (ballots.answered | context.known))
+        by_source = _bounded(truth[judged, favourite[judged]].mean()) if len(judged) else 0.5
+        chance = by_source * by_worker + (1 - by_source) * (1 - by_worker) / (classes - 1)
+        compared = given[ballots.item]
+        who = ballots.worker[compared]
+        agrees = ballots.label[compared] == favourite[ballots.item[compared]]
+        evidence = np.where(agrees, np.log(fidelity / chance[who]), np.log((1 - fidelity) / (1 - chance[who])))
+        found[source] = sum_by(who, evidence, ballots.workers) > TUNED.opinions.min_evidence
+    return found
 
 
 def _bounded(accuracy: Array) -> Array:

@@ -8,9 +8,11 @@ from app.policy.answers.questions import Questions
 from app.policy.core.arrays import Array, IntArray, Mask
 from app.policy.core.ballots import UNKNOWN, Ballots
 from app.policy.core.belief import ItemContext, State
+from app.policy.core.opinions import Opinions
 from app.policy.core.tuning import TUNED
 from app.policy.quality.calibration import WITH_GOLD, Calibration, CalibrationPrior, calibrate
 from app.policy.quality.echoes import find_echoes
+from app.policy.quality.item_features import ItemFeatures
 from app.policy.worker_models.base import Refitted, WorkerModel, with_opinions
 from app.policy.worker_models.inference.answer_replay import widened
 from app.policy.worker_models.stages import StageChoice
@@ -33,7 +35,8 @@ class Fit:
     choice: StageChoice | None  # None: the model has one stage, or was fitted under one
     refitted: Refitted
     calibration: Calibration | None = None  # None: too few items of known truth have answers
-    echoes: Mask | None = None  # (workers,) who repeats the opinions; None: there are none
+    echoes: Mask | None = None  # (sources, workers) who repeats the opinions; None: there are none
+    opinions: Opinions | None = None  # those that count, with those of the features
 
 
 def fit(  # noqa: PLR0913  half of them are keywords with a default
@@ -44,6 +47,7 @@ def fit(  # noqa: PLR0913  half of them are keywords with a default
     crowd: FittedCrowd,
     *,
     stage_only: bool = False,
+    features: ItemFeatures | None = None,
     audited: IntArray | None = None,
     calibration_prior: CalibrationPrior = WITH_GOLD,
     questions: Questions | None = None,
@@ -57,9 +61,9 @@ def fit(  # noqa: PLR0913  half of them are keywords with a default
     With `stage_only` the answers are fitted under `stage` as it is, and none is chosen. That takes a third of the time,
     for forecasts, which fit hundreds of times.
 
-    `audited`, (items,), is the class that an audit found for an item, or -1. It calibrates the confidence and nothing
-    else: no skill is fitted by it, and no item gets its label from it. `calibration_prior` is what is expected of the
-    map before any truth.
+    `features` speak as one more source. `audited`, (items,), is the class that an audit found for an item, or -1. It
+    calibrates the confidence and nothing else: no skill is fitted by it, and no item gets its label from it.
+    `calibration_prior` is what is expected of the map before any truth.
 
     Where items are several `questions`, each is fitted, and calibrated, as an item of its own.
 
@@ -75,6 +79,8 @@ def fit(  # noqa: PLR0913  half of them are keywords with a default
         audited = None if audited is None else questions.known(audited)
     stages = model.stages(ballots.classes).crediting(crowd.stated)
     informed = ballots.informed | context.known
+    if features is not None:
+        ballots = features.spoken(ballots, context)
     echoes = None if ballots.opinions is None else find_echoes(ballots.on(informed), context.rows(informed))
     ballots = ballots.with_opinions(ballots.opinions, echoes)
     some_ballots, some_context = ballots.on(informed), context.rows(informed)
@@ -89,8 +95,15 @@ def fit(  # noqa: PLR0913  half of them are keywords with a default
     found = None if audited is None else audited[informed]
     checks = _checks(stages.model(chosen), some_ballots, some_context, refitted, found)
     calibration = None if checks is None else calibrate(*checks, calibration_prior)
-    state = state if questions is None else questions.folded(state)
-    return Fit(chosen, choice, replace(refitted, state=state, skill=skill), calibration, echoes)
+    state, opinions = (
+        (state, ballots.opinions)
+        if questions is None
+        else (
+            questions.folded(state),
+            questions.folded_opinions(ballots.opinions),
+        )
+    )
+    return Fit(chosen, choice, replace(refitted, state=state, skill=skill), calibration, echoes, opinions)
 
 
 def _checks(

@@ -12,6 +12,7 @@ from pydantic import Field
 from app.policy.core.arrays import Array, Index, Mask
 from app.policy.core.ballots import Ballots
 from app.policy.core.belief import Belief, ItemContext, State
+from app.policy.core.opinions import combined
 from app.policy.core.policy import Policy
 from app.policy.worker_models.inference.answer_replay import replayed
 from app.policy.worker_models.stages import Stages
@@ -192,8 +193,6 @@ def with_opinions(model: WorkerModel, context: ItemContext, ballots: Ballots, sk
     opinions = ballots.opinions
     if opinions is None:
         return context
-    prior: Array = np.full(opinions.shares.shape, np.nan)
-    for source in np.unique(opinions.source[opinions.given]).tolist():
-        own = opinions.given & (opinions.source == source)
-        prior[own] = model.believed(opinions.shares[own], skill[source])
-    return replace(context, prior=prior)
+    pairs = zip(opinions.shares, opinions.source, strict=True)
+    believed = np.stack([model.believed(shares, skill[source]) for shares, source in pairs])
+    return replace(context, prior=combined(believed))

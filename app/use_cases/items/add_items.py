@@ -6,17 +6,17 @@ from bisect import insort
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from functools import partial
-from itertools import pairwise
+from itertools import compress, pairwise
 from typing import Any, NamedTuple
 from uuid import UUID
 
 import numpy as np
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
-from app.domain.item import ItemContent, ItemDecision, ItemState, LabelCounts
+from app.domain.item import NO_OPINIONS, ItemContent, ItemDecision, ItemState, LabelCounts
 from app.domain.job import Job
 from app.domain.stored_response import KeyedRequest, StoredResponse
 from app.errors import FieldError, InvalidInput, ItemConflict, LabelUnknown, SufficeError
@@ -24,6 +24,7 @@ from app.policy.answers import AnswerKind, Content, Said
 from app.policy.core.decision import Reason
 from app.policy.core.policy import Uses
 from app.policy.engine import GOLD
+from app.policy.quality.item_features import MOST_NUMBERS
 from app.store.jobs import load_job, lock_job, save_ledger
 from app.store.queue import time_of_head
 from app.store.staging import (
@@ -161,9 +162,11 @@ def _rows(job: Job, chunks: Iterator[Sequence[ItemDraft]]) -> Iterator[tuple[int
     positions = {label: position for position, label in enumerate(job.policy.labels)}
     first = 0
     for chunk in chunks:
-        contents = (
-            (draft.key, content_of(job, positions, draft, f"#/{at}")) for at, draft in enumerate(chunk, start=first)
-        )
+        contents = []
+        for at, draft in enumerate(chunk, start=first):
+            content = content_of(job, positions, draft, f"#/{at}")
+            job = with_feature_length(job, content)
+            contents.append((draft.key, content))
         yield len(chunk), staged_rows(first, contents)
         first += len(chunk)
 
@@ -177,8 +180,15 @@ def content_of(job: Job, labels: Mapping[str, int], draft: ItemDraft, pointer: s
         gold=0 if isinstance(gold, float) else gold,
         gold_value=gold if isinstance(gold, float) else None,
         prior=None if draft.prior is None else _prior(job, labels, draft, f"{pointer}/prior"),
-        features=draft.features,
+        features=None if draft.features is None else _features(job, draft, f"{pointer}/features"),
     )
+
+
+def with_feature_length(job: Job, content: ItemContent) -> Job:
+    """Return the job with the number of features that all its items have: that of the first item with features."""
+    if content.features is None or job.feature_length is not None:
+        return job
+    return replace(job, feature_length=len(content.features))
 
 
 def _gold(job: Job, draft: ItemDraft, pointer: str) -> Said:
@@ -212,6 +222,40 @@ def _prior(job: Job, labels: Mapping[str, int], draft: ItemDraft, pointer: str) 
             errors=(FieldError(pointer, f"{_at_line(draft)}The probabilities must sum to 1"),),
         )
     return prior
+
+
+def _features(job: Job, draft: ItemDraft, pointer: str) -> Sequence[float]:
+    """Return the features of an item, as many as the job's other items have."""
+    features, length = draft.features, job.feature_length
+    assert features is not None  # noqa: S101  the caller has checked
+    if job.policy.features is None:
+        raise InvalidInput(
+            "The items of this job take no features, because nothing would use them.",
+            errors=(
+                FieldError(
+                    pointer,
+                    f"{_at_line(draft)}Must be left out, or create the job with "
+                    '`"features": {"kind": "logistic"}`, so that a model learns from them',
+                ),
+            ),
+        )
+    if length is not None and len(features) != length:
+        raise InvalidInput(
+            f"Item {draft.key!r} has {len(features):,} features, and other items of the job have {length:,}.",
+            errors=(FieldError(pointer, f"{_at_line(draft)}Must be {length:,} numbers, in the same order, or null"),),
+        )
+    return features
+
+
+def refuse_too_many_numbers(job: Job) -> None:
+    """Raise if the features of the job's items are more numbers than a refit can hold."""
+    if job.feature_length is None or job.last_item * job.feature_length <= MOST_NUMBERS:
+        return
+    raise InvalidInput(
+        f"{job.last_item:,} items with {job.feature_length:,} features each are more than {MOST_NUMBERS:,} numbers, "
+        "which is the most that a job can learn from. Send fewer features per item (the first principal components, "
+        "for example), or divide the items among several jobs."
+    )
 
 
 def _with_line(error: SufficeError, draft: ItemDraft) -> SufficeError:
@@ -261,22 +305,30 @@ async def _insert(connection: AsyncConnection, job_id: UUID, fresh: StagedTotals
         tally = await _insert_judged(connection, job, fresh, ends)
         await clear_staging(connection, ends[-1])
         latest = await lock_job(connection, job_id)
-        if fresh.priors:
-            await begin_workers(connection, job_id, [job.policy.prior_source])
-        if (latest.policy, latest.budget, latest.source) == (job.policy, job.budget, job.source):
+        await _begin_sources(connection, latest, fresh)
+        if (latest.policy, latest.budget, latest.sources) == (job.policy, job.budget, job.sources):
             await _count(connection, _with_items(latest, tally, fresh))
             return
         await attempt.rollback()
-    # The policy, the budget or the belief in priors has changed meanwhile: judge the items again, under the job's lock.
+    # The policy, the budget or the belief in a source has changed meanwhile: judge the items again, under the job's
+    # lock.
     job = await lock_job(connection, job_id)
-    if fresh.priors:
-        await begin_workers(connection, job_id, [job.policy.prior_source])
+    await _begin_sources(connection, job, fresh)
     tally = await _insert_judged(connection, job, fresh, ends)
     await _count(connection, _with_items(job, tally, fresh))
 
 
+async def _begin_sources(connection: AsyncConnection, job: Job, fresh: StagedTotals) -> None:
+    """Make the sources of opinions about these items workers of the job."""
+    speaks = fresh.priors > 0, fresh.feature_length is not None
+    names = list(compress(job.policy.sources, speaks))
+    if names:
+        await begin_workers(connection, job.job_id, names)
+
+
 async def _count(connection: AsyncConnection, job: Job) -> None:
     """Save the job's counters; if new items change the value of the others, judge all items again."""
+    refuse_too_many_numbers(job)
     if Uses.BUDGET in job.policy.uses:
         await rejudge_job(connection, job)
     else:
@@ -304,7 +356,14 @@ def _judged(job: Job, first: int, joined: float, rows: bytes) -> tuple[bytes, li
     engine, staged = job.engine, staged_items(rows)
     item_ids = np.arange(first, first + len(staged))
     known = [
-        ItemFacts(item_id, row.cost, row.prior, gold=row.gold, gold_value=row.gold_value, joined=joined)
+        ItemFacts(
+            item_id,
+            row.cost,
+            NO_OPINIONS if row.prior is None else (row.prior,),
+            gold=row.gold,
+            gold_value=row.gold_value,
+            joined=joined,
+        )
         for item_id, row in zip(item_ids.tolist(), staged, strict=True)
     ]
     decisions = judge_new(engine, known) if known else []
@@ -326,5 +385,6 @@ def _with_items(job: Job, new: _NewItems, fresh: StagedTotals) -> Job:
         dissent_sum=job.dissent_sum + new.labels.dissent_sum,
         inverse_costs=job.inverse_costs + fresh.inverse_costs,
         gold_items=job.gold_items + fresh.gold,
+        feature_length=job.feature_length or fresh.feature_length,
         least_cost=fresh.least_cost if not job.items or fresh.least_cost < job.least_cost else job.least_cost,
     )

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import Decimal
+from itertools import compress
 from typing import Any
 from uuid import UUID
 
@@ -17,7 +18,7 @@ from app.store.items import change_content, delete_one, find_item, least_cost_of
 from app.store.jobs import lock_job, save_forecast, save_ledger
 from app.store.workers import begin_workers
 from app.use_cases.clock import Clock
-from app.use_cases.items.add_items import ItemDraft, content_of
+from app.use_cases.items.add_items import ItemDraft, content_of, refuse_too_many_numbers, with_feature_length
 from app.use_cases.work.held_assignments import release_expired
 from app.use_cases.work.judging import ItemFacts, judge_new
 from app.use_cases.work.rejudging import rejudge_job
@@ -39,10 +40,11 @@ async def change_item(
     """Change these fields of an item without answers, and decide about the item as if it were new."""
     async with database.begin() as connection:
         job, before = await _untouched(connection, job_id, key, clock())
-        item, written = _with_changes(job, before, changes)
+        job, item, written = _with_changes(job, before, changes)
         await change_content(connection, job_id, item.item_id, written)
-        if item.prior is not None:
-            await begin_workers(connection, job_id, [job.policy.prior_source])
+        speaks = item.prior is not None, written.get("features") is not None
+        if any(speaks):
+            await begin_workers(connection, job_id, list(compress(job.policy.sources, speaks)))
         if _DECISIVE & changes.keys():
             job = _counted(_counted(job, before, -1), item, 1)
             (decision,) = judge_new(job.engine, [ItemFacts.of(item)])
@@ -84,8 +86,11 @@ async def _untouched(connection: AsyncConnection, job_id: UUID, key: str, now: d
     return job, item
 
 
-def _with_changes(job: Job, item: Item, changes: Mapping[str, Any]) -> tuple[Item, dict[str, Any]]:
-    """Return the item with these fields, and the columns to write; null removes what the item had."""
+def _with_changes(job: Job, item: Item, changes: Mapping[str, Any]) -> tuple[Job, Item, dict[str, Any]]:
+    """Return job and item with these fields, and the columns to write; null removes what the item had.
+
+    New features say something about the item from the next refit on.
+    """
     labels = {label: position for position, label in enumerate(job.policy.labels)}
     draft = ItemDraft(item.key, **dict.fromkeys(("payload", "cost", "gold", "prior", "features")) | dict(changes))
     content = content_of(job, labels, draft, "#")
@@ -93,7 +98,10 @@ def _with_changes(job: Job, item: Item, changes: Mapping[str, Any]) -> tuple[Ite
     if "gold" in changes:
         written["gold_value"] = content.gold_value
     shown = {name: value for name, value in written.items() if name != "features"}
-    return replace(item, **shown), written
+    opinion = None if "features" in changes else item.feature_opinion
+    job = with_feature_length(job, content)
+    refuse_too_many_numbers(job)
+    return job, replace(item, **shown, feature_opinion=opinion), written
 
 
 def _counted(job: Job, item: Item, sign: int) -> Job:

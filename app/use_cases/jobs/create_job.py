@@ -9,12 +9,12 @@ from uuid import UUID
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.domain.job import Job, engine_of
-from app.domain.prior_source import PriorSource
+from app.domain.opinion_source import OpinionSource
 from app.domain.worker import UNKNOWN_WORKER
 from app.errors import FieldError, InvalidInput, JobUnknown
 from app.policy.job_policy import JobPolicy
 from app.policy.quality.earlier_jobs import prior_from, starting_map
-from app.store.jobs import insert_job, lock_job, save_source
+from app.store.jobs import insert_job, lock_job, save_sources
 from app.store.workers import carry_skills, load_workers
 from app.use_cases.jobs.limits import refuse_impossible_limits
 from app.use_cases.workers.skills import skill_rows
@@ -57,12 +57,14 @@ async def create_job(  # noqa: PLR0913  the fields of a job
         new = new.reconfigured(calibration_prior=prior, calibration=starting_map(prior))
     await insert_job(connection, new)
     await carry_skills(connection, source.job_id, new.job_id)
-    name = policy.prior_source
-    known = (await load_workers(connection, new.job_id, [name])).get(name, UNKNOWN_WORKER).skill
-    if known is None:
+    known = await load_workers(connection, new.job_id, policy.sources)
+    if not known:
         return new
-    new = new.reconfigured(source=PriorSource(tuple(skill_rows(new.engine, [known], 1)[0].tolist())))
-    await save_source(connection, new)
+    for place, worker in enumerate(policy.sources):
+        skill = known.get(worker, UNKNOWN_WORKER).skill
+        if skill is not None:
+            new = new.with_source(place, OpinionSource(tuple(skill_rows(new.engine, [skill], 1)[0].tolist())))
+    await save_sources(connection, new)
     return new
 
 

@@ -17,8 +17,8 @@ from app.domain.worker import UNKNOWN_WORKER, Voter, Worker
 from app.policy.core.belief import Array, ItemContext, Mask
 from app.policy.engine import Engine
 from app.policy.worker_models.inference.answer_replay import replayed
-from app.store.item_decisions import item_rows_of, page_of_priors
-from app.store.jobs import load_job, lock_job, save_ledger, save_source
+from app.store.item_decisions import item_rows_of, page_of_opinions
+from app.store.jobs import load_job, lock_job, save_ledger, save_sources
 from app.store.operations import jobs_to_recount
 from app.store.recounts import VoteRow, page_of_votes, save_counted, votes_on_items, withhold
 from app.store.workers import load_workers, mark_recounted, workers_to_recount
@@ -70,7 +70,7 @@ async def recount_votes_of(begin: Begin, job_locks: JobLocks, job_id: UUID, work
     while after is not None:
         async with job_locks.of(job_id), begin() as connection:
             job = await lock_job(connection, job_id)
-            after = await _recount_priors(connection, job, worker, after, clock())
+            after = await _recount_opinions(connection, job, worker, after, clock())
     after = 0
     while after is not None:
         async with job_locks.of(job_id), begin() as connection:
@@ -78,21 +78,25 @@ async def recount_votes_of(begin: Begin, job_locks: JobLocks, job_id: UUID, work
             after = await _recount_page(connection, job, worker, after, clock())
 
 
-async def _recount_priors(connection: AsyncConnection, job: Job, worker: str, after: int, now: datetime) -> int | None:
-    """Let the priors of items count or not, as the block of their source says: one page, like `_recount_page`."""
-    if worker != job.policy.prior_source:
+async def _recount_opinions(
+    connection: AsyncConnection, job: Job, worker: str, after: int, now: datetime
+) -> int | None:
+    """Let opinions about items count or not, as the block of their source says: one page, like `_recount_page`."""
+    if worker not in job.policy.sources:
         return None
-    source = (await load_workers(connection, job.job_id, [worker])).get(worker, UNKNOWN_WORKER)
-    if source.block is not None and source.block["votes"] == "remove":
+    place = job.policy.sources.index(worker)
+    source = job.source(place)
+    known = (await load_workers(connection, job.job_id, [worker])).get(worker, UNKNOWN_WORKER)
+    if known.block is not None and known.block["votes"] == "remove":
         skill: tuple[float, ...] | None = ()
-    elif job.source.blocked:
-        skill = None if source.skill is None else tuple(source.skill)
+    elif source.blocked:
+        skill = None if known.skill is None else tuple(known.skill)
     else:
         return None  # they count, as before
-    if job.source.skill != skill:
-        job = job.reconfigured(source=replace(job.source, skill=skill))
-        await save_source(connection, job)
-    rows = await page_of_priors(connection, job.job_id, without_answers=False, after=after, most=_PAGE)
+    if source.skill != skill:
+        job = job.with_source(place, replace(source, skill=skill))
+        await save_sources(connection, job)
+    rows = await page_of_opinions(connection, job.job_id, place, without_answers=False, after=after, most=_PAGE)
     if rows:
         job = await rebuild_items(connection, job, [row.item_id for row in rows], now)
         await save_ledger(connection, replace(job, recounts=job.recounts + 1))

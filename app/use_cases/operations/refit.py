@@ -25,9 +25,10 @@ from app.domain.worker import Voter
 from app.policy.core.belief import Array
 from app.policy.quality.calibration import WITH_GOLD
 from app.policy.quality.fitting import Fit, FittedCrowd, fit
+from app.policy.quality.item_features import PRIORS
 from app.store.answers import votes_on_items_since, votes_since
-from app.store.item_decisions import item_rows_of, versions_of
-from app.store.job_history import History, ballots_of, read_history
+from app.store.item_decisions import item_rows_of, set_feature_opinions, versions_of
+from app.store.job_history import History, ballots_of, features_of, read_history
 from app.store.jobs import load_job, lock_job, save_fit, save_ledger
 from app.store.operations import first_unfinished, jobs_to_refit
 from app.store.workers import FittedSkill, forget_skills, load_stated_workers, load_workers, replace_skills
@@ -45,7 +46,7 @@ from app.use_cases.operations.refit_draft import RefitDraft, context_of_history
 from app.use_cases.operations.worker_process import WorkerProcess
 from app.use_cases.work.batching import refit_is_due
 from app.use_cases.work.judging import with_state
-from app.use_cases.work.rejudging import DecisionChange, changes_of, rejudge_priors, write_changes
+from app.use_cases.work.rejudging import DecisionChange, changes_of, rejudge_opinions, write_changes
 from app.use_cases.workers.skills import accuracies, credited_rows, skill_rows, stated_skill, tier_skills, with_tiers
 
 REFIT = "refit"
@@ -135,6 +136,7 @@ def _fit_history(history: History) -> tuple[Fit, dict[str, LowInformation]]:
         ballots,
         context,
         crowd,
+        features=features_of(history),
         audited=history.audited,
         calibration_prior=job.calibration_prior or WITH_GOLD,
         questions=job.policy.questions,
@@ -222,9 +224,9 @@ async def _write_priors(connection: AsyncConnection, fitted: Job, clock: Clock) 
     while True:
         async with connection.begin():
             job = await lock_job(connection, job.job_id)
-            if job.source != fitted.source:  # blocked or registered again meanwhile, which has judged them
+            if job.sources != fitted.sources:  # blocked or registered again meanwhile, which has judged them
                 return job
-            job, last = await rejudge_priors(connection, job, after=after, most=_PAGE, now=clock())
+            job, last = await rejudge_opinions(connection, job, PRIORS, after=after, most=_PAGE, now=clock())
             await save_ledger(connection, job)
         if last is None:
             return job
@@ -250,6 +252,7 @@ async def _write_page(connection: AsyncConnection, draft: RefitDraft, item_ids: 
         unmoved = [change for change in changes if change.item_id not in moved]
         in_order = sorted([*unmoved, *again], key=lambda change: change.item_id)
         job = await write_changes(connection, job, in_order, clock())
+        await set_feature_opinions(connection, job.job_id, draft.feature_opinions(item_ids))
         await save_ledger(connection, job)
     return job
 
@@ -272,10 +275,19 @@ async def _changes(
 def _judged(
     job: Job, draft: RefitDraft, rows: Sequence[ItemRow], since: Sequence[CountedVote], skills: Mapping[Voter, Array]
 ) -> list[DecisionChange]:
-    refitted = with_state(rows, draft.with_votes([row.item_id for row in rows], since, skills))
+    item_ids = [row.item_id for row in rows]
+    refitted = with_state(rows, draft.with_votes(item_ids, since, skills))
+    if said := dict(draft.feature_opinions(item_ids)):
+        refitted = [replace(row, feature_opinion=said[row.item_id]) for row in refitted]
     schedule = job.policy.refit
     reopens = schedule is not None and (schedule.reopen or draft.fit.calibration is not None)
-    return changes_of(job.engine, rows, refitted, reopens=reopens)
+    untouched = {row.item_id for row in refitted if not any(row.decision.votes)}
+    changes: list[DecisionChange] = []
+    for some in (untouched, set(item_ids) - untouched):
+        before, after = ([row for row in each if row.item_id in some] for each in (rows, refitted))
+        # What was given up without an answer may open again, by what its features say now.
+        changes += changes_of(job.engine, before, after, reopens=reopens or some is untouched)
+    return changes
 
 
 def _outcome(draft: RefitDraft, before: Job, after: Job) -> Outcome:

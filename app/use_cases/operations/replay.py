@@ -113,7 +113,8 @@ def recorded_answers(history: History) -> RecordedAnswers:
     (items, item), (workers, worker) = (np.unique(each, return_inverse=True) for each in (votes.item, votes.worker))
     item_names, worker_names = (tuple(map(str, each.tolist())) for each in (items, workers))
     names = item_names, worker_names, policy.labels
-    return RecordedAnswers(*names, item, worker, votes.said, truth[items], policy.answer)
+    features = None if history.features is None else history.features[items]
+    return RecordedAnswers(*names, item, worker, votes.said, truth[items], policy.answer, features)
 
 
 def _true_results(history: History) -> npt.NDArray[Any]:

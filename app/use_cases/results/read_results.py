@@ -105,7 +105,7 @@ class ResultSet:
         if self.job.policy.answer.field == "value":
             return self._estimated(outcomes)
         columns = zip(*outcomes, strict=True) if outcomes else ((),) * len(ResultRow._fields)
-        numbers, keys, states, counts, decided, confidences, codes, messages, _, _ = columns
+        numbers, keys, states, counts, decided, confidences, codes, messages, *_ = columns
         votes = [tuple(row) for row in counts]
         if self.fitted:
             labels, chances = self._by_fit(numbers, votes)
@@ -210,18 +210,26 @@ def _fitted(job: Job, consensus: Consensus) -> FittedResults:
 
 
 def by_belief(job: Job, outcomes: Sequence[ResultRow]) -> tuple[list[int], list[float]]:
-    """Return each item's label, or NOBODY, and its probability by the worker model; without votes there is no label."""
+    """Return each item's label, or NOBODY, and its probability by the worker model.
+
+    An item about which neither votes nor opinions say anything has no label.
+    """
     labels, chances = [NOBODY] * len(outcomes), [job.policy.chance_of_guess] * len(outcomes)
     rows: defaultdict[int, list[int]] = defaultdict(list)
     outcomes = [ResultRow(*columns) for columns in outcomes]  # the driver's records have no attributes
     for row, outcome in enumerate(outcomes):
-        if any(outcome.votes):
+        if any(outcome.votes) or outcome.prior is not None or outcome.feature_opinion is not None:
             rows[len(outcome.model_state or ())].append(row)
     for alike in rows.values():  # a model may store something per answer, and an array needs rows of equal length
         belief = _belief(job, [outcomes[row] for row in alike])
-        confidence = job.engine.confidence(belief)
-        for row, label, chance in zip(alike, belief.winner.tolist(), confidence.tolist(), strict=True):
-            labels[row], chances[row] = label, chance
+        confidence, told = job.engine.confidence(belief), np.asarray(belief.votes.any(axis=1))
+        if belief.context.prior is not None:  # opinions of sources that count
+            told |= ~np.isnan(belief.context.prior[:, 0])
+        for row, label, chance, said in zip(
+            alike, belief.winner.tolist(), confidence.tolist(), told.tolist(), strict=True
+        ):
+            if said:
+                labels[row], chances[row] = label, chance
     return labels, chances
 
 
@@ -230,7 +238,7 @@ def _belief(job: Job, outcomes: Sequence[ResultRow]) -> Belief:
         np.array([outcome.votes for outcome in outcomes], dtype=np.float64),
         np.array([outcome.model_state for outcome in outcomes], dtype=np.float64),
     )
-    known = [ItemFacts(outcome.item_id, Decimal(1), outcome.prior) for outcome in outcomes]
+    known = [ItemFacts(outcome.item_id, Decimal(1), (outcome.prior, outcome.feature_opinion)) for outcome in outcomes]
     return job.engine.lookahead(state, context_of(job.engine, known)).now
 
 

@@ -23,8 +23,9 @@ from app.policy.worker_choice.base import CandidateWorkers
 from app.store.assignments import live_assignments_of, save_assignments
 from app.store.audits import free_audit_item, running_audit
 from app.store.queue import gold_item, unsettled_item
-from app.store.workers import load_workers, most_promising
+from app.store.workers import most_promising
 from app.use_cases.work.judging import ItemFacts, context_of
+from app.use_cases.work.named_workers import load_named_workers
 from app.use_cases.work.no_work import NoWork, while_paused
 from app.use_cases.work.queue_window import AskingWorker, Candidate, QueueWindow, skills_for
 from app.use_cases.workers.skills import wrong_tier
@@ -359,7 +360,7 @@ async def _open_batch(
 async def _with_teams(
     connection: AsyncConnection, job: Job, requests: Sequence[WorkRequest]
 ) -> tuple[list[WorkRequest], Mapping[str, Worker]]:
-    workers = await load_workers(connection, job.job_id, _named(requests))
+    workers = await load_named_workers(connection, job, _named(requests))
     # A tier says who came: then there is nobody to choose.
     unnamed = [request.worker is None and request.workers is None and request.tier is None for request in requests]
     if not job.policy.worker_choice.chooses or not any(unnamed):

@@ -1,14 +1,14 @@
 """Ask the engine about stored items: the only place in the service where rows become decisions."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import TypeVar
 
 import numpy as np
 
-from app.domain.item import STATE_AFTER, HasState, Item, ItemDecision, ItemRow, ItemState
+from app.domain.item import STATE_AFTER, HasState, Item, ItemDecision, ItemOpinions, ItemRow, ItemState
 from app.policy.answers import Said
 from app.policy.core.ballots import UNKNOWN
 from app.policy.core.belief import Array, IntArray, ItemContext, State
@@ -17,6 +17,7 @@ from app.policy.core.lookahead import significant
 from app.policy.core.number_belief import NumberBelief
 from app.policy.core.policy import Uses
 from app.policy.engine import Engine, Judgement, stays_closed
+from app.policy.quality.item_features import FEATURES, PRIORS
 
 
 @dataclass(frozen=True)
@@ -25,7 +26,7 @@ class ItemFacts:
 
     item_id: int
     cost: Decimal
-    prior: Sequence[float] | None  # None also where its source has answered since
+    opinions: ItemOpinions  # that count
     open_assignments: int = 0
     gold: int | None = None  # only the requester's gold; gold that the crowd made is judged by its votes
     gold_value: float | None = None  # where answers are numbers
@@ -34,13 +35,13 @@ class ItemFacts:
     @property
     def kind(self) -> tuple[object, ...]:
         """Items of one kind with equal states get equal decisions, but for random draws."""
-        return self.cost, self.gold, self.gold_value, *(self.prior or ())
+        said = tuple(None if opinion is None else tuple(opinion) for opinion in self.opinions)
+        return self.cost, self.gold, self.gold_value, said
 
     @classmethod
     def of(cls, item: Item | ItemRow) -> "ItemFacts":
-        opinion = item.prior and item.opinion  # most items have no prior
         gold = None if item.promoted else item.gold
-        return cls(item.item_id, item.cost, opinion, item.open_assignments, gold, item.gold_value, item.joined)
+        return cls(item.item_id, item.cost, item.opinions, item.open_assignments, gold, item.gold_value, item.joined)
 
 
 Judged = tuple[ItemDecision, Verdict]
@@ -50,11 +51,9 @@ Row = TypeVar("Row", bound=ItemRow | Item)
 
 def context_of(engine: Engine, items: Sequence[ItemFacts]) -> ItemContext:
     """Convert these facts for the engine; row i is item i."""
-    labels = len(engine.policy.labels)
     prior, gold, gold_value = None, None, None
-    if any(item.prior is not None for item in items):
-        said = np.array([[np.nan] * labels if item.prior is None else item.prior for item in items])
-        prior = engine.believed(said)
+    if any(item.opinions for item in items):
+        prior = engine.believed(_shares([item.opinions for item in items], len(engine.policy.labels)))
     if any(item.gold is not None for item in items):
         gold = np.array([UNKNOWN if item.gold is None else item.gold for item in items], dtype=np.int64)
     if any(item.gold_value is not None for item in items):
@@ -69,6 +68,16 @@ def context_of(engine: Engine, items: Sequence[ItemFacts]) -> ItemContext:
         gold_value=gold_value,
         joined=np.array([item.joined for item in items]) if engine.allocation.has_clock else None,
     )
+
+
+def _shares(opinions: Sequence[ItemOpinions], labels: int) -> Array:
+    """Convert the opinions of each source about each item, shape (sources, items, labels)."""
+    found: Array = np.full((max(map(len, opinions)), len(opinions), labels), np.nan)
+    for item, said in enumerate(opinions):
+        for source, shares in enumerate(said):
+            if shares is not None:
+                found[source, item] = shares
+    return found
 
 
 def state_of(decisions: Sequence[HasState]) -> State:
@@ -95,9 +104,14 @@ def learn(engine: Engine, items: Sequence[Item], skills: Array, said: Sequence[S
     return engine.learn(state_of([item.decision for item in items]), context, skills, np.array(said))
 
 
-def without_prior(engine: Engine, item: Item, said: Sequence[Said], skills: Sequence[Array]) -> Item:
-    """Return the item as its answers alone make it: one after the other, by workers with these skills."""
-    item = replace(item, prior_answered=True)
+def without_opinions(
+    engine: Engine, item: Item, places: Collection[int], said: Sequence[Said], skills: Sequence[Array]
+) -> Item:
+    """Return the item without the opinions of these sources, as its answers by workers of these skills make it."""
+    if PRIORS in places:
+        item = replace(item, prior_answered=True)
+    if FEATURES in places:
+        item = replace(item, feature_opinion=None)
     context = context_of(engine, [ItemFacts.of(item)])
     state = engine.initial(context)
     for one, skill in zip(said, skills, strict=True):
@@ -116,10 +130,7 @@ def judge(engine: Engine, state: State, items: Sequence[ItemFacts]) -> list[Judg
     if state.model_state.shape[1] or not engine.by_votes_alone:
         return _judge_now(engine, state, items)
     votes = state.votes.astype(int).tolist()
-    kinds = [
-        (*row, item.cost, item.gold, item.gold_value, *(item.prior or ()))
-        for row, item in zip(votes, items, strict=True)
-    ]
+    kinds = [(*row, *item.kind) for row, item in zip(votes, items, strict=True)]
     found = engine.remembered.find(kinds)
     new = {kind: row for row, kind in enumerate(kinds) if kind not in found}
     if new:
@@ -180,7 +191,7 @@ def judge_new(engine: Engine, items: Sequence[ItemFacts]) -> list[ItemDecision]:
 
 def judge_as_first_vote(engine: Engine, item: Item, skill: Array, said: Said) -> tuple[ItemDecision, Verdict]:
     """Judge as if this were the first vote on a new item: the response to an answer on gold."""
-    facts = ItemFacts(item.item_id, item.cost, item.opinion)
+    facts = ItemFacts(item.item_id, item.cost, item.opinions)
     context = context_of(engine, [facts])
     state = engine.model.after_answer(engine.initial(context), context, skill[None, :], np.array([said]))
     ((decision, verdict),) = judge(engine, state, [facts])

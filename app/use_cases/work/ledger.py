@@ -1,5 +1,6 @@
 """The rows that a transaction reads to record answers, and the changes that it will write."""
 
+from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -18,10 +19,11 @@ from app.policy.answers import Said
 from app.policy.core.belief import Array
 from app.store.answers import answers_by_assignment, answers_by_pair, answers_on_items, insert_answers
 from app.store.assignments import assignments_by_number, assignments_by_pair, mark_answered
-from app.store.items import demote_items, load_items, mark_priors_answered, promote_items, save_decisions
-from app.store.workers import Score, Tally, load_workers, save_tallies, score_votes
+from app.store.items import demote_items, drop_opinions, load_items, promote_items, save_decisions
+from app.store.workers import Score, Tally, save_tallies, score_votes
 from app.use_cases.audits.audit_ledger import AuditLedger, open_audits
 from app.use_cases.work.answer_content import said_in
+from app.use_cases.work.named_workers import load_named_workers
 from app.use_cases.workers.skills import wrong_tier
 
 _MOST_DIGITS = 18  # that fit into a bigint
@@ -107,7 +109,8 @@ class Ledger:
     new: list[Answer] = field(default_factory=list)
     promoted: set[int] = field(default_factory=set)  # items that became gold by the crowd's answers ...
     demoted: set[int] = field(default_factory=set)  # ... and those that are no longer gold
-    priors_answered: set[int] = field(default_factory=set)  # items whose prior no longer counts
+    # Items about which the opinion of a source no longer counts, by the place of the source among the job's.
+    replaced_opinions: defaultdict[int, set[int]] = field(default_factory=lambda: defaultdict(set))
     audits: AuditLedger = field(default_factory=AuditLedger)
 
     def __post_init__(self) -> None:
@@ -248,9 +251,12 @@ async def open_ledger(
     pairs = {(ids[sent.item], sent.worker) for sent in submissions if sent.item in ids and sent.worker is not None}
     pairs |= {(assignment.item_id, assignment.worker) for assignment in assignments if assignment.worker is not None}
     assignments += await assignments_by_pair(connection, job.job_id, pairs) if pairs else []
-    replaced = {row.item_id for row in items if row.prior and row.opinion}
-    if replaced:
-        replaced &= {item_id for item_id, worker in pairs if job.speaks_for_priors(worker)}
+    spoken_of = {row.item_id: row for row in items if row.opinions}  # most jobs have no opinions
+    replaced = {
+        item_id
+        for item_id, worker in (pairs if spoken_of else ())
+        if item_id in spoken_of and replaced_opinions(job, spoken_of[item_id], worker)
+    }
     answers = await _answers(connection, job, list(ids.values()), pairs, assignments, replaced)
     workers = {worker for _, worker in pairs} | {answer.worker for answer in answers if answer.worker is not None}
     audited = [assignment for assignment in assignments if assignment.audit_id is not None]
@@ -260,9 +266,15 @@ async def open_ledger(
         items={row.item_id: row for row in items},
         assignments={assignment.assignment_id: assignment for assignment in assignments},
         answers={_key_of(answer): answer for answer in answers},
-        workers=await load_workers(connection, job.job_id, workers),
+        workers=await load_named_workers(connection, job, workers),
         audits=await open_audits(connection, job, audited) if audited else AuditLedger(),
     )
+
+
+def replaced_opinions(job: Job, item: Item, worker: str | None) -> list[int]:
+    """Return the places of the sources whose opinion about the item an answer of this worker replaces."""
+    said = item.opinions
+    return [place for place in job.replaced_by(worker) if place < len(said) and said[place] is not None]
 
 
 async def _answers(
@@ -275,7 +287,7 @@ async def _answers(
 ) -> list[Answer]:
     """Load answers that may be repeated, or all answers on the items if the worker model scores workers by them.
 
-    Also all answers on the items whose prior will be `replaced` by an answer of its source.
+    Also all answers on the items where an opinion will be `replaced` by an answer of its source.
     """
     if job.engine.scores_finished_items:
         return await answers_on_items(connection, job.job_id, item_ids)
@@ -295,7 +307,8 @@ async def write_back(connection: AsyncConnection, ledger: Ledger) -> list[Score]
     await insert_answers(connection, job_id, ledger.new)
     await mark_answered(connection, job_id, ledger.answered_assignments)
     await save_decisions(connection, job_id, changed)
-    await mark_priors_answered(connection, job_id, ledger.priors_answered)
+    for place, item_ids in ledger.replaced_opinions.items():
+        await drop_opinions(connection, job_id, place, item_ids)
     by_gold = await save_tallies(connection, job_id, _tallies(ledger))
     resolved = [item.item_id for item in changed if _is_resolved_by_votes(item)]
     await demote_items(connection, job_id, ledger.demoted, newest=ledger.given)

@@ -21,8 +21,8 @@ from app.store.audits import who_may_audit
 from app.store.end_of_money import with_end_of_money
 from app.store.operations import pending_verdicts
 from app.store.queue import who_finds_open, who_finds_room, who_finds_unsettled
-from app.store.workers import load_workers
 from app.use_cases.jobs.job_state import money_is_spent
+from app.use_cases.work.named_workers import load_named_workers
 from app.use_cases.work.team_without_work import reason_of_team
 
 _LONGEST_WAIT = timedelta(seconds=30)
@@ -42,7 +42,7 @@ async def while_paused(connection: AsyncConnection, job: Job, requests: Sequence
     named = [{name for name in one.workers or (one.worker,) if name is not None} for one in requests]
     may_settle: set[str | None] = set()
     if job.given_up:
-        known = await load_workers(connection, job.job_id, set().union(*named))
+        known = await load_named_workers(connection, job, set().union(*named))
         trusted = {name for name, worker in known.items() if worker.trusted and worker.block is None}
         may_settle = await who_finds_unsettled(connection, job.job_id, dict.fromkeys(trusted, Decimal(0)), None)
     return [paused if names & may_settle else _all_resolved(job) for names in named]

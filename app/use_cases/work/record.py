@@ -19,8 +19,8 @@ from app.policy.core.belief import State
 from app.policy.core.decision import Decision, Reason, Verdict
 from app.use_cases.audits.audit_ledger import write_checks
 from app.use_cases.work.answer_content import estimate_of, result_of
-from app.use_cases.work.judging import ItemFacts, judge, judge_as_first_vote, keep_closed, learn, without_prior
-from app.use_cases.work.ledger import Ledger, SubmittedAnswer, Vote, open_ledger, write_back
+from app.use_cases.work.judging import ItemFacts, judge, judge_as_first_vote, keep_closed, learn, without_opinions
+from app.use_cases.work.ledger import Ledger, SubmittedAnswer, Vote, open_ledger, replaced_opinions, write_back
 from app.use_cases.workers.blocking import block_guessers
 
 # Answers times labels that are recorded on the event loop if no skills are learned: a few milliseconds. More labels
@@ -102,7 +102,7 @@ def _record_all(ledger: Ledger, submissions: Sequence[SubmittedAnswer]) -> list[
                 continue
             _check(ledger, vote)
             _pay(ledger, vote)
-            run.add(position, _instead_of_prior(ledger, vote))
+            run.add(position, _instead_of_opinions(ledger, vote))
         except SufficeError as refusal:
             outcomes[position] = refusal
     outcomes |= run.settle()
@@ -228,16 +228,19 @@ def _pay(ledger: Ledger, vote: Vote) -> None:
         ledger.answered_assignments.add(vote.assignment.assignment_id)
 
 
-def _instead_of_prior(ledger: Ledger, vote: Vote) -> Vote:
-    """Return the vote with its item's prior taken back, if the source of the prior answers: nothing counts twice."""
+def _instead_of_opinions(ledger: Ledger, vote: Vote) -> Vote:
+    """Return the vote with the opinions about its item taken back whose source answers: nothing counts twice."""
     item = vote.item
-    if not (item.prior and item.opinion) or not ledger.job.speaks_for_priors(vote.worker):
+    places = replaced_opinions(ledger.job, item, vote.worker) if item.opinions else ()
+    if not places:
         return vote
     given = [answer for answer in ledger.votes_on(item.item_id) if answer.counted and not answer.withheld]
     given.sort(key=lambda answer: answer.answer_id)
     skills = [ledger.skill_of(answer.voter) for answer in given]
-    ledger.priors_answered.add(item.item_id)
-    return replace(vote, item=without_prior(ledger.job.engine, item, [answer.said for answer in given], skills))
+    for place in places:
+        ledger.replaced_opinions[place].add(item.item_id)
+    said = [answer.said for answer in given]
+    return replace(vote, item=without_opinions(ledger.job.engine, item, places, said, skills))
 
 
 @dataclass

@@ -13,7 +13,7 @@ from app.domain.item import ItemDecision, ItemRow, ItemState, LabelCounts
 from app.domain.job import Job
 from app.policy.core.belief import Array
 from app.policy.engine import Engine
-from app.store.item_decisions import ballots_on_items, page_of_item_rows, page_of_priors, replace_decisions
+from app.store.item_decisions import ballots_on_items, page_of_item_rows, page_of_opinions, replace_decisions
 from app.store.items import demote_items
 from app.store.jobs import save_ledger
 from app.store.workers import Tally, load_workers, save_tallies, score_votes
@@ -55,15 +55,15 @@ async def rejudge_job(
     return job
 
 
-async def rejudge_priors(
-    connection: AsyncConnection, job: Job, *, after: int, most: int, now: datetime
+async def rejudge_opinions(
+    connection: AsyncConnection, job: Job, place: int, *, after: int, most: int, now: datetime
 ) -> tuple[Job, int | None]:
-    """Judge a page of a locked job's items that have a prior and no answers again, by what their source is believed.
+    """Judge a page of a locked job's items without answers again, by how far this source of opinions is believed.
 
-    Returns the job with new counters, and the item after which the next page starts; None after the last page. Items
-    that were given up without an answer may open again.
+    `place` is that of the source among the job's. Returns the job with new counters, and the item after which the next
+    page starts; None after the last page. Items that were given up without an answer may open again.
     """
-    rows = await page_of_priors(connection, job.job_id, without_answers=True, after=after, most=most)
+    rows = await page_of_opinions(connection, job.job_id, place, without_answers=True, after=after, most=most)
     if not rows:
         return job, None
     fresh = with_state(rows, job.engine.initial(context_of(job.engine, [ItemFacts.of(row) for row in rows])))
@@ -71,11 +71,11 @@ async def rejudge_priors(
     return job, rows[-1].item_id if len(rows) == most else None
 
 
-async def rejudge_all_priors(connection: AsyncConnection, job: Job, now: datetime) -> Job:
+async def rejudge_all_opinions(connection: AsyncConnection, job: Job, place: int, now: datetime) -> Job:
     """The same for all pages, in the caller's transaction."""
     after: int | None = 0
     while after is not None:
-        job, after = await rejudge_priors(connection, job, after=after, most=_PAGE, now=now)
+        job, after = await rejudge_opinions(connection, job, place, after=after, most=_PAGE, now=now)
     await save_ledger(connection, job)
     return job
 

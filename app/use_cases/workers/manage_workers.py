@@ -19,11 +19,11 @@ from app.domain.worker import (
     WorkerStatus,
 )
 from app.errors import FieldError, InvalidInput, WorkerUnknown
-from app.store.jobs import load_job, lock_job, save_source
+from app.store.jobs import load_job, lock_job, save_sources
 from app.store.worker_pages import find_worker, page_of_workers
 from app.store.workers import load_workers, save_registrations
 from app.use_cases.work.expected_prices import expect_registered_prices
-from app.use_cases.work.rejudging import rejudge_all_priors
+from app.use_cases.work.rejudging import rejudge_all_opinions
 from app.use_cases.workers.skills import Skill, accuracies, estimates, estimates_accuracy, with_statement, wrong_tier
 
 DEFAULT_ACCURACY_WEIGHT = 20.0  # checked answers: as much as twenty gold items would show
@@ -124,7 +124,7 @@ def _profiles(job: Job, rows: Sequence[WorkerRecord]) -> list[Profile]:
 
 
 async def _register(connection: AsyncConnection, job: Job, entries: Sequence[WorkerEntry], now: datetime) -> int:
-    errors = (wrong(job, entry) for entry in entries for wrong in (_wrong_tier, _wrong_accuracy))
+    errors = (wrong(job, entry) for entry in entries for wrong in (_wrong_name, _wrong_tier, _wrong_accuracy))
     if found := [error for error in errors if error is not None]:
         raise InvalidInput.of(found)
     last = {entry.worker: entry for entry in entries}
@@ -133,19 +133,33 @@ async def _register(connection: AsyncConnection, job: Job, entries: Sequence[Wor
     sent = {name: _registration(job, entry, known.get(name, UNKNOWN_WORKER)) for name, entry in last.items()}
     await save_registrations(connection, job.job_id, list(sent.values()))
     job = await expect_registered_prices(connection, job, now)
-    source = sent.get(job.policy.prior_source)
-    if source is not None and source.stated_accuracy is not None and source.skill is not None:
-        await _believe_priors(connection, job, tuple(source.skill), now)
+    for place, name in enumerate(job.policy.sources):
+        source = sent.get(name)
+        if source is not None and source.stated_accuracy is not None and source.skill is not None:
+            job = await _believe_source(connection, job, place, tuple(source.skill), now)
     return len(last)
 
 
-async def _believe_priors(connection: AsyncConnection, job: Job, skill: tuple[float, ...], now: datetime) -> None:
-    """Believe the items' priors by this skill from now on; items with answers follow at the next refit."""
-    if job.source.blocked:
-        return
-    job = job.reconfigured(source=replace(job.source, skill=skill))
-    await save_source(connection, job)
-    await rejudge_all_priors(connection, job, now)
+async def _believe_source(
+    connection: AsyncConnection, job: Job, place: int, skill: tuple[float, ...], now: datetime
+) -> Job:
+    """Believe a source of opinions by this skill from now on; items with answers follow at the next refit."""
+    source = job.source(place)
+    if source.blocked:
+        return job
+    job = job.with_source(place, replace(source, skill=skill))
+    await save_sources(connection, job)
+    return await rejudge_all_opinions(connection, job, place, now)
+
+
+def _wrong_name(job: Job, entry: WorkerEntry) -> FieldError | None:
+    """Refuse the name of the feature model, which is no worker that could be asked."""
+    if job.policy.features is None or entry.worker != job.policy.features.source:
+        return None
+    return FieldError(
+        f"{entry.pointer}/worker",
+        f"{entry.worker!r} is the name of the job's feature model, whose skill is learned. Use another name",
+    )
 
 
 def _wrong_accuracy(job: Job, entry: WorkerEntry) -> FieldError | None:

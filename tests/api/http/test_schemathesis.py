@@ -170,7 +170,7 @@ class World:
     def renew(self, *, audit_runs: bool = True) -> None:
         """Begin a new job. Its first audit has proved its claim; the second one runs."""
         policy = {"labels": LABELS, "min_labels": 2, "worker_model": {"kind": "tiers"}}
-        policy |= {"requirement": {"kind": "count", "labels": 2}}
+        policy |= {"requirement": {"kind": "count", "labels": 2}, "features": {"kind": "logistic"}}
         self.job = self._post("/v1/jobs", policy | {"budget": None})["id"]
         path = f"/v1/jobs/{self.job}"
         self._post(f"{path}/items", [{"key": key, "payload": {"n": key}, "features": [1, 2]} for key in KEYS])

@@ -58,7 +58,7 @@ async def test_the_three_formats_say_the_same(new_job, database):
     contents = {JSON: json.dumps(rows, indent=1), NDJSON: "\n".join(map(json.dumps, rows)), CSV: table}
     found = []
     for media_type, content in contents.items():
-        job = await new_job()
+        job = await new_job(features={"kind": "logistic"})
         assert (await send(job, content, media_type)).json() == {"added": 2, "unchanged": 0, "warnings": []}
         assert (await send(job, "\ufeff" + content, media_type)).json() == {"added": 0, "unchanged": 2, "warnings": []}
         found.append(await stored(job, database))
@@ -240,7 +240,7 @@ async def test_a_key_stands_for_one_content(new_job):
 
 
 async def test_many_conflicts_are_counted_and_some_named(new_job):
-    job = await new_job()
+    job = await new_job(features={"kind": "logistic"})
     await send(job, GOOD_LINES)
     conflict = (
         await send(job, GOOD_LINES.replace("payload", "features").replace('{"n": ', "[").replace("}}", "]}"))

@@ -138,8 +138,8 @@ def test_excellent_people_do_not_count_as_echoes():
 
 
 def test_a_blocked_source_says_nothing():
-    engine = Engine(JobPolicy(labels=("a", "b")), source=())
-    assert np.isnan(engine.believed(np.array([[0.9, 0.1]]))).all()
+    engine = Engine(JobPolicy(labels=("a", "b")), sources=((),))
+    assert np.isnan(engine.believed(np.array([[[0.9, 0.1]]]))).all()
     assert not engine.believes_as(Engine(engine.policy))
 
 

@@ -64,8 +64,8 @@ class GivenOpinions:
     @classmethod
     def of(cls, opinions: Opinions, informed: Mask) -> "GivenOpinions":
         """Those about items of which something else is known: only they teach anything about their source."""
-        item = np.flatnonzero(opinions.given & informed)
-        return cls(item, opinions.source[item], opinions.shares[item])
+        source, item = np.nonzero(opinions.given & informed)
+        return cls(item, opinions.source[source], opinions.shares[source, item])
 
     def parts(self, width: int) -> Iterator["GivenOpinions"]:
         """The opinions in parts that fit into memory with a skill of `width` numbers each."""
