@@ -18,7 +18,7 @@ from app.policy.worker_models.inference.error_rate import OneAccuracy
 from app.policy.worker_models.inference.feature_model import FeatureModel, standardised
 
 MOST_FEATURES = 1000  # of an item: a fit inverts a matrix of this size, in about a second
-MOST_NUMBERS = 20_000_000  # of a job: a fit holds them twice in memory, some 300 megabytes
+MOST_NUMBERS = 20_000_000  # of a job: a refit takes up to 750 megabytes for them (docs/research/features.md)
 _PART = 0xFEA7  # marks these random draws
 _TYPICAL = 1000  # items whose mean is that of all
 

@@ -9,9 +9,10 @@ from app.policy.core.arrays import Array
 from app.policy.core.tuning import TUNED
 
 _MAX_ITERATIONS = 200
-_CONVERGED = 1e-6  # slope, where the curvature of the prior alone is 1
+_CONVERGED = 1e-5  # slope, where the curvature of the prior alone is 1
 _LEAST_LIKELY = 1e-300
 _LEAST_CURVATURE = 1e-3  # of an item: noisy answers may leave hardly any
+_ENOUGH = 20_000  # items
 _ROUNDS = 4  # of estimating the prior variance
 _MOST_TIMES = 1e4  # it may be larger or smaller than at the start
 _ALIKE = 0.1  # share of the prior variance by which another one makes no difference
@@ -68,11 +69,14 @@ class FeatureModel:
             variance <- sum of w^2 / g,    g = (K - 1) sum over directions of t / (1 + t),
 
         for K classes, with t the curvature by the answers over that of the prior (the evidence, MacKay 1992). The
-        features, (items, features), are those of `standardised`; the intercept keeps its variance.
+        features, (items, features), are those of `standardised`; the intercept keeps its variance. Of many items, some
+        are enough for the variance.
         """
-        variance, gram = prior_variance(features.shape[1] - 1), features.T @ features
+        every = len(features) // _ENOUGH + 1
+        some, said = features[::every], likelihood[::every]
+        variance, gram = prior_variance(features.shape[1] - 1), some.T @ some
         first = variance[0]
-        model = cls.fit(features, likelihood, variance, gram=gram)
+        model = cls.fit(some, said, variance, gram=gram)
         for _ in range(_ROUNDS):
             against = model.against_prior()
             known = (likelihood.shape[1] - 1) * (against / (1 + against)).sum(axis=0).mean()
@@ -81,8 +85,8 @@ class FeatureModel:
             if abs(found / variance[0] - 1) < _ALIKE:
                 break
             variance = np.append(np.full(len(variance) - 1, found), variance[-1])
-            model = cls.fit(features, likelihood, variance, gram=gram, near=model)
-        return model
+            model = cls.fit(some, said, variance, gram=gram, near=model)
+        return model if every == 1 else cls.fit(features, likelihood, variance, near=model)
 
     @classmethod
     def fit(
