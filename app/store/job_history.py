@@ -42,7 +42,7 @@ _AUDITED = """
 _FEATURES = """
     SELECT item_id, features FROM item
     WHERE job_id = $1 AND item_id > $2 AND item_id <= $3 AND features IS NOT NULL"""
-_NUMBERS_AT_ONCE = 2_000_000  # of features: they are objects until they are in the array
+_NUMBERS_AT_ONCE = 100_000  # of features: more would hold up the event loop
 _PRIORS = "SELECT item_id, prior FROM item WHERE job_id = $1 AND prior IS NOT NULL"
 
 # Each unnamed answer counts as a separate worker: two of them may come from different people.
