@@ -95,6 +95,7 @@ async def test_the_catalog_lists_every_kind_with_schema_formula_and_paper(client
         "random",
         "dispatch",
         "crowdbudget",
+        "by-value",
         "information",
     }
     assert set(kinds["worker_model"]) == {

@@ -24,7 +24,7 @@ def standardised(numbers: Array) -> Array:
 
     A constant feature becomes 0: it tells nothing.
 
-    >>> standardised(np.array([[1.0, 7.0], [3.0, 7.0]])).tolist()
+    >>> standardised(np.array([[1.0, 7.0], [3.0, 7.0]])).round(9).tolist()
     [[-1.0, 0.0, 1.0], [1.0, 0.0, 1.0]]
     """
     found = np.ones((len(numbers), numbers.shape[1] + 1))
