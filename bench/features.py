@@ -6,7 +6,6 @@ with the standard error of pairs.
 
     python bench/features.py random ../shared/data/rte ../shared/data/temp
     python bench/features.py telling
-    python bench/features.py splice ../shared/data/splice
     python bench/features.py time
 """
 
@@ -21,27 +20,16 @@ from pathlib import Path
 
 import numpy as np
 
-from app.experiments.requallo_figure_3 import read_examples
-from app.policy.core.arrays import Array, IntArray
+from app.experiments.optimistic_kg_features import BUDGETS, accuracies, answered
+from app.policy.core.arrays import Array
 from app.policy.core.ballots import Ballots
 from app.policy.core.belief import ItemContext
-from app.policy.quality.item_features import LogisticFeatures, opinions_of
+from app.policy.quality.item_features import opinions_of
 from app.simulation.crowds import Crowd, skilled
-from app.simulation.named_policies import policy_of
-from app.simulation.policy_replay import replay
 from app.simulation.recorded_crowd import RecordedAnswers, read_crowd
 
-BUDGETS = (1, 2, 3, 4)  # labels per item
 RANDOM = 20  # numbers per item that tell nothing
-ITEMS, PEOPLE, EACH = 400, 30, 8  # simulated answers: so many people answer each item
-
-
-def accuracies(crowd: RecordedAnswers, seed: int, runs: int, *, learns: bool) -> Array:
-    """The accuracy at each budget in each run, shape (budgets, runs)."""
-    policy = policy_of("information", crowd.labels, "pull", seed)
-    if learns:
-        policy = policy.model_copy(update={"features": LogisticFeatures()})
-    return np.array([at.accuracy for at in replay(crowd, policy, BUDGETS, runs=runs)])
+ITEMS, PEOPLE = 400, 30  # simulated
 
 
 def compared(crowd: RecordedAnswers, seed: int, runs: int) -> tuple[Array, Array]:
@@ -55,17 +43,6 @@ def with_random_features(folder: Path, runs: int, seed: int) -> tuple[Array, Arr
     return compared(replace(crowd, features=features), seed, runs)
 
 
-def answered(truth: IntArray, features: Array, rng: np.random.Generator) -> RecordedAnswers:
-    """Answers of people who are right with .55 to .9."""
-    crowd = Crowd(truth, skilled(rng.uniform(0.55, 0.9, PEOPLE), int(truth.max()) + 1))
-    item = np.repeat(np.arange(len(truth)), EACH)
-    worker = np.concatenate([rng.choice(PEOPLE, EACH, replace=False) for _ in truth])
-    names, labels = (tuple(f"{each:05}" for each in range(many)) for many in (len(truth), crowd.classes))
-    return RecordedAnswers(
-        names, names[:PEOPLE], labels, item, worker, crowd.answers(item, worker, rng), truth, features
-    )
-
-
 def with_telling_features(classes: int, strength: float, columns: int, runs: int, seed: int) -> tuple[Array, Array]:
     """Five of the features tell: the logits of the classes differ by `strength` times a normal number for each."""
     rng = np.random.default_rng(seed)
@@ -75,15 +52,7 @@ def with_telling_features(classes: int, strength: float, columns: int, runs: int
     return compared(answered(truth, features, rng), seed, runs)
 
 
-def with_splice(folder: Path, runs: int, seed: int) -> tuple[Array, Array]:
-    examples = read_examples(folder / "splice")
-    truth = examples.positive.astype(np.int64)
-    return compared(answered(truth, examples.features, np.random.default_rng(seed)), seed, runs)
-
-
 def settings_of(asked: argparse.Namespace) -> Iterator[tuple[str, "partial[tuple[Array, Array]]"]]:
-    if asked.what == "splice":
-        yield "splice", partial(with_splice, asked.folders[0], asked.runs)
     if asked.what == "random":
         for folder in asked.folders:
             yield folder.name, partial(with_random_features, folder, asked.runs)
@@ -112,7 +81,7 @@ def show_times() -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["random", "telling", "splice", "time"])
+    parser.add_argument("what", choices=["random", "telling", "time"])
     parser.add_argument("folders", nargs="*", type=Path, help="of public sets")
     parser.add_argument("--seeds", type=int, default=4, help="draws of the features or of the crowd")
     parser.add_argument("--runs", type=int, default=2, help="for each seed")

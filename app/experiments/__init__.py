@@ -10,6 +10,7 @@ from app.experiments import (
     how_many_workers_figure_6,
     how_many_workers_figure_8,
     how_many_workers_figures_3_4,
+    optimistic_kg_features,
     optimistic_kg_figures,
     requallo_figure_2,
     requallo_figure_3,
@@ -123,6 +124,14 @@ EXPERIMENTS = (
         optimistic_kg_figures.figure_3,
         needs=("rte",),
         seeds=5,
+    ),
+    Experiment(
+        "opt-kg-section-5",
+        "accuracy by labels per item of jobs that learn from features, and of jobs that do not",
+        _CHEN,
+        optimistic_kg_features.section_5,
+        needs=("splice",),
+        seeds=4,
     ),
     Experiment(
         "cost-sensitive-table-2",

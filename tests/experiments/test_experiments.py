@@ -12,6 +12,8 @@ from app.experiments.anonymous_replay import NO_ANSWER, replay_until_closed, vot
 from app.experiments.answer_order import shuffled_answers
 from app.experiments.cost_sensitive_figures import ACCURACY_COST, CROWDSCREEN, extra_workers
 from app.experiments.crowdscreen import cheapest
+from app.experiments.experiment import Setting
+from app.experiments.optimistic_kg_features import section_5
 from app.experiments.requallo_figures import LU, OPT_KG, P02
 from app.experiments.stopping_grid import expected, of_count, of_majority, of_strategy
 from app.policy.allocation import LabelUncertainty
@@ -23,6 +25,7 @@ from app.policy.requirements import Count, Significance
 from app.policy.worker_models import Anonymous
 from app.simulation.memory_job import MemoryJob
 from app.simulation.recorded_crowd import RecordedAnswers
+from tests.depth import DEEP
 from tests.public_sets import public_set, recorded_crowd
 
 
@@ -165,6 +168,15 @@ def test_the_cost_per_effective_question_is_the_printed_one():
     """The last row of Table 3 follows from two other rows."""
     cost = np.divide(dispatching.PRINTED_COST, dispatching.PRINTED["dispatcher"]) * 100
     np.testing.assert_allclose(cost, dispatching.PRINTED_EFFECTIVE, atol=6e-4)
+
+
+@pytest.mark.skipif(not DEEP, reason="takes half a minute: CI runs it (SUFFICE_DEEP)")
+def test_jobs_that_learn_from_features_of_splice_need_fewer_labels():
+    """Opt-KG, section 5, by the engine of the service: the paper has no figure, but this must hold."""
+    found = section_5(Setting(public_set("splice").parent, seeds=1, quick=True))
+    assert all(row.agrees for row in found.rows), found.rows
+    without, with_features = (float(found.rows[place].ours) for place in (2, 3))
+    assert with_features > without + 0.03
 
 
 def test_a_classifier_learns_splice(tmp_path):
