@@ -52,6 +52,7 @@ class WorkerModel(Policy, ABC):
     """
 
     most_labels: ClassVar[int] = 1000  # more would take too much time or memory
+    most_labels_with_priors: ClassVar[int] = 1000  # of jobs whose items may have a prior
     calibrates: ClassVar[bool] = False  # whether items of known truth show how far its confidence can be trusted
     treats_labels_alike: ClassVar[bool] = False  # labels without votes differ in name only; True saves time with many
 

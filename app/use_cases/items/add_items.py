@@ -210,6 +210,18 @@ def _prior(job: Job, labels: Mapping[str, int], draft: ItemDraft, pointer: str) 
     if not labels:
         message = "An item of this job takes no prior, because its answers are numbers."
         raise InvalidInput(message, errors=(FieldError(pointer, f"{_at_line(draft)}Must be left out"),))
+    model = job.policy.worker_model
+    if len(labels) > model.most_labels_with_priors:
+        raise InvalidInput(
+            f"An item of this job takes no prior: {model.kind!r} would decide too slowly among {len(labels)} labels.",
+            errors=(
+                FieldError(
+                    pointer,
+                    f"{_at_line(draft)}Must be left out: the worker model {model.kind!r} takes priors with at most "
+                    f"{model.most_labels_with_priors} labels; 'auto' takes them with any number",
+                ),
+            ),
+        )
     for label in draft.prior:
         if label not in labels:
             choices = ", ".join(repr(known) for known in list(labels)[:20])

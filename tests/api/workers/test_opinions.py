@@ -140,3 +140,14 @@ async def test_a_model_without_skills_takes_no_accuracy(new_job, kind, advice):
     refused = await job.http.post(f"{job.path}/workers", json=[{"worker": "w", "accuracy": 0.9}])
     assert refused.status_code == 422
     assert f"keeps no accuracy of workers. {advice}" in refused.json()["errors"][0]["message"]
+
+
+async def test_a_prior_over_many_labels_takes_a_model_that_is_fast_enough(new_job, client):
+    labels = [f"l{number}" for number in range(51)]
+    prior = {"l0": 0.6, "l7": 0.4}
+    slow = await new_job(labels=labels, worker_model={"kind": "one-coin"}, aggregation={"kind": "model"})
+    refused = await client.post(f"{slow.path}/items", json=[{"key": "i1", "prior": prior}])
+    assert (refused.status_code, refused.json()["errors"][0]["pointer"]) == (422, "#/0/prior")
+    assert "'auto' takes them with any number" in refused.json()["errors"][0]["message"]
+    fast = await new_job(labels=labels, worker_model={"kind": "auto"}, aggregation={"kind": "model"})
+    assert (await client.post(f"{fast.path}/items", json=[{"key": "i1", "prior": prior}])).status_code == 201
