@@ -6,6 +6,7 @@ from uuid import UUID
 
 from sqlalchemy import text
 
+from app.store.connection import create_engine
 from app.store.job_history import read_history
 
 
@@ -30,7 +31,11 @@ async def test_reading_all_answers_can_be_given_up_at_any_moment(new_job, databa
         await asyncio.gather(*busy)
 
 
-async def test_connections_plan_for_any_job(database):
+async def test_connections_plan_for_any_job(database_url):
     """Else a job that is newer than the statistics gets plans for a job without rows (`bench/many_jobs.py`)."""
-    async with database.connect() as connection:
-        assert await connection.scalar(text("SHOW plan_cache_mode")) == "force_generic_plan"
+    engine = create_engine(database_url, 1)
+    try:
+        async with engine.connect() as connection:
+            assert await connection.scalar(text("SHOW plan_cache_mode")) == "force_generic_plan"
+    finally:
+        await engine.dispose()
