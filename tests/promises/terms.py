@@ -13,7 +13,7 @@ Sent = dict[str, Any]  # an answer as it is sent: one of `label`, `labels` and `
 Content = str | frozenset[str] | float  # what an answer says, whatever the order in which it is written
 
 FIELDS = ("label", "labels", "value")
-WORKERS_AGREE = {"worker_model": {"kind": "anonymous"}, "aggregation": {"kind": "majority"}}
+WORKERS_ALIKE = {"worker_model": {"kind": "anonymous"}, "aggregation": {"kind": "majority"}}
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Terms:
 
     answer: ClassVar[dict[str, Any]] = {"kind": "choice"}
     field: ClassVar[str] = "label"
-    models: ClassVar[dict[str, Any]] = WORKERS_AGREE
+    models: ClassVar[dict[str, Any]] = WORKERS_ALIKE
     requirements: ClassVar[frozenset[str]] = frozenset({"count", "ratio", "margin"})
     allocations: ClassVar[tuple[str, ...]] = (
         *("information", "round-robin", "requallo", "opt-kg"),
@@ -201,13 +201,13 @@ class ChoicesTerms(Terms):
 
     def shortfall(self, votes: Votes) -> int:
         """That of the question that lacks most: an answer is one to each."""
-        return max(Question(self).shortfall(question) for question in self._questions(votes))
+        return max(yes_or_no(self).shortfall(question) for question in self._questions(votes))
 
     def _questions(self, votes: Votes) -> Iterator[Votes]:
         return zip(votes[::2], votes[1::2], strict=True)
 
 
-def Question(terms: Terms) -> Terms:  # noqa: N802  reads like a class
+def yes_or_no(terms: Terms) -> Terms:
     """The rules of one label of a job whose answers are several: does it apply?"""
     return Terms(**vars(terms) | {"labels": ("no", "yes")})
 
