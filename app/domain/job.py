@@ -48,6 +48,7 @@ class Job:
     given_up: int = 0
     assignments: int = 0
     answers: int = 0
+    imported: int = 0  # of the answers: they were given elsewhere, at the times that the file says
     progress: float = 0.0
     inverse_costs: float = 0.0
     price: float = 1.0  # that workers are expected to charge: see `core/prices.py`

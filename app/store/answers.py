@@ -93,8 +93,12 @@ async def page_of_answers(
     until: int,
     most: int,
     only: AnswerFilter = ALL_ANSWERS,
+    in_time: bool = True,
 ) -> list[AnswerRecord]:
-    """Load answers after the number `after` and up to `until`, in the order of commit: all, or those of a filter."""
+    """Load answers after the number `after` and up to `until`, in the order of commit: all, or those of a filter.
+
+    `in_time` says that their times are in that order, which those of imported answers are not.
+    """
     conditions, arguments = "", list[object]()
     for condition, value in (
         ("a.worker = ${}::text", only.worker),
@@ -105,9 +109,9 @@ async def page_of_answers(
         if value is not None:
             arguments.append(value)
             conditions += f" AND {condition.format(len(arguments) + 3)}"
-    if only.since is not None:
+    if in_time and only.since is not None:
         after = max(after, await _last_before(connection, job_id, until, only.since - _CLOCKS_DIFFER))
-    if only.until is not None:
+    if in_time and only.until is not None:
         until = await _last_before(connection, job_id, until, only.until + _CLOCKS_DIFFER)
     statement = _PAGE.format(only=conditions, most=int(most))
     rows = await fetch(connection, statement, job_id, after, until, *arguments)

@@ -52,7 +52,9 @@ _PAGE = f"""
     SELECT {COLUMNS} FROM item i WHERE i.job_id = $1 AND i.item_id > $2 {{only}} AND ($3::bigint IS NULL OR true)
     ORDER BY i.item_id LIMIT {{most}}"""
 _FIND = f"""
-    SELECT {COLUMNS}, (SELECT count(*) FROM answer a WHERE a.job_id = $1 AND a.item_id = i.item_id) AS answers
+    SELECT {COLUMNS}, (SELECT count(*) FROM answer a WHERE a.job_id = $1 AND a.item_id = i.item_id) + coalesce((
+        SELECT cardinality(workers) FROM imported_answers w WHERE w.job_id = $1 AND w.item_id = i.item_id), 0)
+        AS answers
     FROM item i WHERE i.job_id = $1 AND i.key = $2"""
 _CHANGE = """
     UPDATE item SET cost = coalesce($3, cost),
@@ -149,7 +151,7 @@ async def page_of_items(
 
 
 async def find_item(connection: AsyncConnection, job_id: UUID, key: str) -> FoundItem | None:
-    """Load the item with this key, and count its answers; None if there is none."""
+    """Load the item with this key, and count its answers, with those that wait to be recorded; None: there is none."""
     rows = await fetch(connection, _FIND, job_id, key)
     return FoundItem(item_from(rows[0]), rows[0]["answers"]) if rows else None
 

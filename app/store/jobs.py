@@ -50,6 +50,7 @@ _LEDGER = (
     "given_up",
     "assignments",
     "answers",
+    "imported",
     "progress",
     "inverse_costs",
     "price",

@@ -13,6 +13,7 @@ from app.store.tables import operation
 _COLUMNS = [operation.c[field.name] for field in fields(Operation)]
 _UNFINISHED = operation.c.state.in_([literal_column("'waiting'"), literal_column("'running'")])  # as in the index
 _JOBS_TO_RECOUNT = text("SELECT DISTINCT job_id FROM worker WHERE recount")
+_JOBS_WITH_HISTORY = text("SELECT DISTINCT job_id FROM imported_answers")
 _JOBS_TO_REPRICE = text("SELECT job_id FROM job WHERE repriced_to IS NOT NULL")
 _JOBS_TO_REFIT = text("""
     SELECT job_id FROM operation WHERE state IN ('waiting', 'running') AND kind = 'refit'
@@ -92,6 +93,11 @@ async def jobs_with_unfinished(connection: AsyncConnection, kind: str) -> list[U
 async def jobs_to_recount(connection: AsyncConnection) -> list[UUID]:
     """List jobs with votes to be removed from the counts or put back."""
     return list(await connection.scalars(_JOBS_TO_RECOUNT))
+
+
+async def jobs_with_history(connection: AsyncConnection) -> list[UUID]:
+    """List jobs with imported answers that wait to be recorded."""
+    return list(await connection.scalars(_JOBS_WITH_HISTORY))
 
 
 async def jobs_to_reprice(connection: AsyncConnection) -> list[UUID]:

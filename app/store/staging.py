@@ -132,7 +132,7 @@ async def empty_staging(connection: AsyncConnection) -> None:
 def staged_rows(first: int, contents: Iterable[tuple[str, ItemContent]]) -> bytes:
     """Format items as Postgres's COPY text, with positions from `first` on."""
     lines = [
-        f"{position}\t{_escaped(key)}\t{_payload(content)}\t{content.cost}\t"
+        f"{position}\t{escaped(key)}\t{_payload(content)}\t{content.cost}\t"
         f"{_null(content.gold)}\t{_null(content.gold_value)}\t{_array(content.prior)}\t{_array(content.features)}\n"
         for position, (key, content) in enumerate(contents, start=first)
     ]
@@ -141,7 +141,7 @@ def staged_rows(first: int, contents: Iterable[tuple[str, ItemContent]]) -> byte
 
 async def stage(connection: AsyncConnection, rows: bytes) -> None:
     """Copy rows from `staged_rows` into the table."""
-    await _copy(connection, "staged_item", _STAGED, rows)
+    await copy_text(connection, "staged_item", _STAGED, rows)
 
 
 async def count_staged(connection: AsyncConnection, staged: int) -> None:
@@ -199,7 +199,7 @@ def new_rows(
 async def insert_rows(connection: AsyncConnection, rows: bytes) -> None:
     """Copy rows from `new_rows` into the job's items."""
     if rows:
-        await _copy(connection, "item", _COPIED, rows)
+        await copy_text(connection, "item", _COPIED, rows)
 
 
 async def clear_staging(connection: AsyncConnection, staged: int) -> None:
@@ -215,7 +215,7 @@ async def count_items(connection: AsyncConnection, added: int) -> None:
             await connection.execute(text("ANALYZE (SKIP_LOCKED) item"))
 
 
-async def _copy(connection: AsyncConnection, table: str, columns: Sequence[str], rows: bytes) -> None:
+async def copy_text(connection: AsyncConnection, table: str, columns: Sequence[str], rows: bytes) -> None:
     async def source() -> AsyncIterator[bytes]:
         yield rows
 
@@ -235,7 +235,7 @@ def _staged(line: str) -> StagedItem:
 
 
 def _payload(content: ItemContent) -> str:
-    return "\\N" if content.payload is None else _escaped(to_json(content.payload).decode())
+    return "\\N" if content.payload is None else escaped(to_json(content.payload).decode())
 
 
 def _decision_text(decision: ItemDecision) -> str:
@@ -243,11 +243,11 @@ def _decision_text(decision: ItemDecision) -> str:
     return (
         f"{decision.state}\t{_array(decision.votes)}\t{_array(decision.model_state)}\t{decision.tier}\t{decision.priority!r}\t"
         f"{decision.max_open_assignments}\t{_null(decision.label)}\t{decision.confidence!r}\t{decision.progress!r}\t"
-        f"{_escaped(json.dumps(decision.reason.as_json()))}"
+        f"{escaped(json.dumps(decision.reason.as_json()))}"
     )
 
 
-def _escaped(value: str | None) -> str:
+def escaped(value: str | None) -> str:
     if value is None:
         return "\\N"
     if value.isprintable() and "\\" not in value:

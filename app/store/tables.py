@@ -57,6 +57,7 @@ job = Table(
     Column("given_up", BigInteger, nullable=False, server_default=ZERO),
     Column("assignments", BigInteger, nullable=False, server_default=ZERO),
     Column("answers", BigInteger, nullable=False, server_default=ZERO),
+    Column("imported", BigInteger, nullable=False, server_default=ZERO),  # of the answers: their times are the sender's
     Column("progress", Double, nullable=False, server_default=ZERO),  # the sum over the items
     Column("inverse_costs", Double, nullable=False, server_default=ZERO),  # the sum of 1 / cost over the items
     Column("price", Double, nullable=False, server_default=text("1")),  # that workers are expected to charge
@@ -210,6 +211,20 @@ answer = Table(
     CheckConstraint("cost >= 0", name="cost_is_not_negative"),
     CheckConstraint("label >= 0", name="label_is_a_position"),
     Index("ix_answer_by_worker", "job_id", "worker", "answer_id"),
+)
+
+# Answers of an import that wait to be recorded, those of an item in one row, in the order in which they were sent.
+imported_answers = Table(
+    "imported_answers",
+    metadata,
+    Column("job_id", Uuid, primary_key=True),
+    Column("item_id", BigInteger, primary_key=True, autoincrement=False),
+    Column("workers", ARRAY(Text), nullable=False),
+    Column("tiers", ARRAY(Text), nullable=False),
+    Column("labels", ARRAY(BigInteger), nullable=False),
+    Column("numbers", ARRAY(Double), nullable=False),  # null unless answers are numbers
+    Column("answered_at", ARRAY(DateTime(timezone=True)), nullable=False),
+    ForeignKeyConstraint(["job_id", "item_id"], ["item.job_id", "item.item_id"], ondelete="CASCADE"),
 )
 
 # The worker index of Abraham et al. (SIGIR 2016), as value per cost: see `UpperConfidence.ucb_score`.

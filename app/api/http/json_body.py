@@ -10,6 +10,7 @@ from typing import Any
 
 from fastapi import Request
 
+from app.api.http.content_type import content_type
 from app.errors import BodyUnreadable, FieldError, InvalidInput, shortened
 
 LARGE_BYTES = 256 * 1024  # larger bodies are parsed in a thread
@@ -19,7 +20,7 @@ MOST_FIELDS = 1_000  # of any object in a body
 
 def is_json(request: Request) -> bool:
     """Whether the request's content type is JSON."""
-    media = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    media = content_type(request)
     return media == "application/json" or (media.startswith("application/") and media.endswith("+json"))
 
 

@@ -14,6 +14,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from app.api.http.content_type import TABLES, content_type
 from app.api.http.logs import Level
 from app.api.http.problems import ProblemResponse, problem_of, respond
 from app.errors import RequestTimeout, SufficeError, TooLarge, TooSlow
@@ -93,7 +94,7 @@ class BodySizes:
 
     usual: int
     answers: int  # up to 1,000 of them in one body
-    items: int  # they go to disk, so memory does not limit them
+    imports: int  # of items or of recorded answers: they go to disk, so memory does not limit them
 
 
 class BodyLimit:
@@ -125,7 +126,8 @@ class BodyLimit:
         bulk = _BULK.fullmatch(scope["path"]) if scope["method"] == "POST" else None
         if bulk is None:
             return self.sizes.usual
-        return self.sizes.items if bulk[1] == "items" else self.sizes.answers
+        to_disk = bulk[1] == "items" or content_type(Request(scope)) in TABLES
+        return self.sizes.imports if to_disk else self.sizes.answers
 
 
 def lift_time_limit(request: Request) -> None:

@@ -13,20 +13,20 @@ from app.errors import shortened
 _FIELDS = ("key", "payload", "cost", "gold", "prior", "features")
 _SHARE = "prior."
 _MOST_NAMED = 20
-csv.field_size_limit(2**31 - 1)  # `_Lines` limits the bytes of a row instead
+csv.field_size_limit(2**31 - 1)  # `CsvLines` limits the bytes of a row instead
 
 
 def csv_items(file: BinaryIO, most: int) -> Iterator[ParsedItem]:
     """Read one item per row, below a header row; an empty cell means that its field is left out."""
-    lines = _Lines(file, most)
-    rows = _rows(lines)
+    lines = CsvLines(file, most)
+    rows = csv_rows(lines)
     _, header = next(rows, (1, []))
     table = _Table(header)
     for line, row in rows:
         yield table.item(row, line, lines)
 
 
-class _Lines:
+class CsvLines:
     """Lines of text for the csv module; also counts bytes and items, which that module does not."""
 
     def __init__(self, file: BinaryIO, most: int) -> None:
@@ -48,7 +48,7 @@ class _Lines:
                 raise bad_body(f"Line {self.number}: Must be UTF-8") from error
 
 
-def _rows(lines: _Lines) -> Iterator[tuple[int, list[str]]]:
+def csv_rows(lines: CsvLines) -> Iterator[tuple[int, list[str]]]:
     """Yield rows that are not empty, each with the number of its first line."""
     reader = csv.reader(iter(lines), strict=True)
     begins = 1
@@ -71,7 +71,7 @@ class _Table:
         self.columns = frozenset(names)
         self.put = [_putter(name) for name in names]
 
-    def item(self, row: Sequence[str], line: int, lines: _Lines) -> ParsedItem:
+    def item(self, row: Sequence[str], line: int, lines: CsvLines) -> ParsedItem:
         if len(row) > len(self.put):
             message = f"Line {line}: The row has {len(row)} cells, but the header has {len(self.put)} columns"
             raise bad_body(message, f"#/{lines.position}")
@@ -87,7 +87,7 @@ class _Table:
 def _refuse_bad_names(names: Sequence[str]) -> None:
     others = [name for name in names if name not in _FIELDS and not name.startswith(_SHARE)]
     if "key" not in names:
-        raise bad_body(f"Line 1: There must be a column 'key'; {_found(names)}")
+        raise bad_body(f"Line 1: There must be a column 'key'; {found_columns(names)}")
     for name, times in Counter(names).items():
         if not name:
             raise bad_body("Line 1: Every column must have a name")
@@ -99,12 +99,12 @@ def _refuse_bad_names(names: Sequence[str]) -> None:
         raise bad_body("Line 1: Give 'prior' in one column or in one column per label, not in both")
 
 
-def _found(names: Sequence[str]) -> str:
+def found_columns(names: Sequence[str], owner: str = "item") -> str:
     """Describe the columns that were found, for the message."""
     if len(names) == 1 and (sign := next((sign for sign in ";\t|" if sign in names[0]), None)):
         return f"the columns must be separated by commas, not by {'tabs' if sign == chr(9) else repr(sign)}"
     listed = ", ".join(shortened(name) for name in names[:_MOST_NAMED])
-    return f"the columns are {listed}; rename the one with the item's name" if names else "the first line is empty"
+    return f"the columns are {listed}; rename the one with the {owner}'s name" if names else "the first line is empty"
 
 
 def _putter(name: str) -> Callable[[dict[str, Any], str], None]:

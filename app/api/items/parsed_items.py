@@ -1,10 +1,12 @@
-"""Shared by the readers of the three formats: items before validation, and their error messages."""
+"""Shared by the readers of the three formats: rows before validation, and their error messages."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
-from typing import Any, BinaryIO, NamedTuple
+from dataclasses import dataclass
+from typing import Any, BinaryIO, Generic, NamedTuple, TypeVar
 
-from pydantic import TypeAdapter, ValidationError
+from propcache.api import cached_property
+from pydantic import BaseModel, TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails, from_json
 
 from app.api.http.invalid_fields import sentence, unknown_field
@@ -18,7 +20,9 @@ BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _LARGE_BYTES = 64 * 1024
 _CHUNK_ITEMS = 2000
 _CHUNK_BYTES = 2 * 1024 * 1024
-_ITEM = TypeAdapter(ItemIn)
+
+Row = TypeVar("Row", bound=BaseModel)
+Draft = TypeVar("Draft")
 
 
 class ParsedItem(NamedTuple):
@@ -36,14 +40,27 @@ class ParsedItem(NamedTuple):
         return f"Line {self.line}: " if column is None else f"Line {self.line}, column {column!r}: "
 
 
-def drafts_of(found: Iterable[ParsedItem]) -> Iterator[list[ItemDraft]]:
-    """Validate items in chunks that fit into memory; raises at the first chunk with errors."""
+@dataclass(frozen=True)
+class RowKind(Generic[Row, Draft]):
+    """What the rows of a body are: their schema, and what a use case takes for each, with its line."""
+
+    name: str
+    schema: type[Row]
+    draft: Callable[[Row, int | None], Draft]
+
+    @cached_property
+    def adapter(self) -> TypeAdapter[Row]:
+        return TypeAdapter(self.schema)
+
+
+def drafts_of(found: Iterable[ParsedItem], kind: RowKind[Row, Draft]) -> Iterator[list[Draft]]:
+    """Validate rows in chunks that fit into memory; raises at the first chunk with errors."""
     position = 0
     for chunk in _chunks(found):
-        yield _checked(chunk, position)
+        yield _checked(chunk, position, kind)
         position += len(chunk)
     if not position:
-        raise bad_body("There must be at least one item")
+        raise bad_body(f"There must be at least one {kind.name}")
 
 
 def bad_body(message: str, pointer: str = "#") -> InvalidInput:
@@ -78,29 +95,30 @@ def _chunks(found: Iterable[ParsedItem]) -> Iterator[list[ParsedItem]]:
         yield chunk
 
 
-def _checked(chunk: Iterable[ParsedItem], first: int) -> list[ItemDraft]:
-    drafts: list[ItemDraft] = []
+def _checked(chunk: Iterable[ParsedItem], first: int, kind: RowKind[Row, Draft]) -> list[Draft]:
+    drafts: list[Draft] = []
     errors: list[FieldError] = []
     for position, found in enumerate(chunk, start=first):
         try:
-            item = _validated(found, position)
+            row = _validated(found, position, kind.adapter)
         except ValidationError as error:
-            errors += [_field_error(found, position, one) for one in error.errors(include_url=False)[:MOST_ERRORS]]
+            all_of_them = error.errors(include_url=False)[:MOST_ERRORS]
+            errors += [_field_error(found, position, one, kind) for one in all_of_them]
             if len(errors) >= MOST_ERRORS:
                 break
         else:
-            drafts.append(_draft(item, found.line))
+            drafts.append(kind.draft(row, found.line))
     if errors:
         raise InvalidInput.of(errors[:MOST_ERRORS])
     return drafts
 
 
-def _validated(found: ParsedItem, position: int) -> ItemIn:
+def _validated(found: ParsedItem, position: int, adapter: TypeAdapter[Row]) -> Row:
     if found.size > _LARGE_BYTES:
         _refuse_bad_shape(found.source, f"#/{position}")
     if isinstance(found.source, bytes):
-        return _ITEM.validate_json(found.source)
-    return _ITEM.validate_python(found.source)
+        return adapter.validate_json(found.source)
+    return adapter.validate_python(found.source)
 
 
 def _refuse_bad_shape(source: bytes | Mapping[str, Any], pointer: str) -> None:
@@ -122,15 +140,18 @@ def _draft(item: ItemIn, line: int | None) -> ItemDraft:
     )
 
 
-def _field_error(found: ParsedItem, position: int, error: ErrorDetails) -> FieldError:
+ITEMS = RowKind("item", ItemIn, _draft)
+
+
+def _field_error(found: ParsedItem, position: int, error: ErrorDetails, kind: RowKind[Row, Draft]) -> FieldError:
     path = [shortened(step, quoted=False) for step in error["loc"] if step != "[key]"]
     steps = "".join("/" + step.replace("~", "~0").replace("/", "~1") for step in path)
     column = next((name for name in (".".join(path[:2]), *path[:1]) if name in found.columns), None)
     not_json = error["type"] == "json_invalid"
     if not_json:
-        message = f"Not JSON: {error['ctx']['error']} of this item"
+        message = f"Not JSON: {error['ctx']['error']} of this {kind.name}"
     elif error["type"] == "extra_forbidden":
-        message = unknown_field(error["loc"], ItemIn)
+        message = unknown_field(error["loc"], kind.schema)
     else:
         message = sentence(error)
     return FieldError(f"#/{position}{steps}", found.place(column) + message)

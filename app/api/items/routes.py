@@ -13,6 +13,7 @@ from app.api.http.pagination import Cursor, Limit, after_number, cursor_of
 from app.api.http.problems import documented
 from app.api.http.service_route import ServiceRoute
 from app.api.http.services import JobId, ServicesOf
+from app.api.items.parsed_items import ITEMS
 from app.api.items.schemas import ItemAnswerOut, ItemChanges, ItemHistory, ItemOut, ItemsAdded, ItemsOut
 from app.api.items.uploads import reader_for, spooled
 from app.domain.item import DECISION_OF, Item, ItemState
@@ -106,7 +107,7 @@ async def add_items(services: ServicesOf, job_id: JobId, request: Request, key: 
         lift_time_limit(request)
         keyed = None if key is None else spool.digest.keyed(job_id, key, services.clock())
         return response_of(
-            await item_import.add_items(services.database, job_id, spool.drafts(reader), _response, keyed)
+            await item_import.add_items(services.database, job_id, spool.drafts(reader, ITEMS), _response, keyed)
         )
 
 

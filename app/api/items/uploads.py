@@ -9,12 +9,12 @@ from typing import BinaryIO, cast
 from fastapi import Request
 from starlette.requests import ClientDisconnect
 
+from app.api.http.content_type import CSV, NDJSON, content_type
 from app.api.http.idempotency import RequestDigest
 from app.api.items.csv_items import csv_items
 from app.api.items.json_items import json_items, line_items
-from app.api.items.parsed_items import ParsedItem, bad_body, drafts_of
+from app.api.items.parsed_items import Draft, ParsedItem, Row, RowKind, bad_body, drafts_of
 from app.errors import FieldError, UnsupportedMediaType, shortened
-from app.use_cases.items.add_items import ItemDraft
 from app.use_cases.threads import in_thread
 
 Reader = Callable[[BinaryIO, int], Iterator[ParsedItem]]
@@ -22,11 +22,8 @@ Reader = Callable[[BinaryIO, int], Iterator[ParsedItem]]
 _IN_MEMORY_BYTES = 1024 * 1024
 _READERS: dict[str, Reader] = {
     "application/json": json_items,
-    "application/x-ndjson": line_items,
-    "application/ndjson": line_items,
-    "application/jsonl": line_items,
-    "application/x-jsonlines": line_items,
-    "text/csv": csv_items,
+    **dict.fromkeys(NDJSON, line_items),
+    CSV: csv_items,
 }
 _DOCUMENTED = ("application/json", "application/x-ndjson", "text/csv")
 
@@ -61,15 +58,15 @@ class Spool:
             self.size += self.file.write(piece)
             self.digest.update(piece)
 
-    def drafts(self, reader: Reader) -> Iterator[list[ItemDraft]]:
+    def drafts(self, reader: Reader, kind: RowKind[Row, Draft]) -> Iterator[list[Draft]]:
         self.file.seek(0)
-        return drafts_of(reader(cast("BinaryIO", self.file), self.most_item_bytes))
+        return drafts_of(reader(cast("BinaryIO", self.file), self.most_item_bytes), kind)
 
 
 def reader_for(request: Request) -> Reader:
     """The reader for the request's content type; JSON if none is given."""
-    named = request.headers.get("Content-Type", "application/json")
-    reader = _READERS.get(named.partition(";")[0].strip().lower())
+    named = content_type(request, "application/json")
+    reader = _READERS.get(named)
     if reader is None:
         raise UnsupportedMediaType(
             f"Items cannot be read as {shortened(named)}. Send one of the supported content types.",

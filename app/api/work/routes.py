@@ -8,7 +8,10 @@ from uuid import UUID
 from fastapi import APIRouter, Body, Depends, Path, Query, Request, Response
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
+from app.api.history.schemas import AnswersImported
+from app.api.history.upload import DOCUMENTED_BODIES, upload_answers
 from app.api.http.common_schemas import ReasonOut
+from app.api.http.content_type import TABLES, content_type
 from app.api.http.json_body import LARGE_BYTES
 from app.api.http.pagination import Cursor, Limit, after_number, cursor_of
 from app.api.http.problems import current_request_id, documented, problem_of
@@ -72,6 +75,7 @@ _ANSWER_REFUSALS = (
 
 
 _HotEndpoint = Callable[[Services, UUID, Any], Awaitable[Response]]
+_Upload = Callable[[Services, UUID, Request], Awaitable[Response]]
 
 
 def _json_response(model: BaseModel, headers: dict[str, str] | None = None) -> Response:
@@ -79,13 +83,13 @@ def _json_response(model: BaseModel, headers: dict[str, str] | None = None) -> R
     return Response(model.model_dump_json(exclude_unset=True), headers=headers, media_type=_JSON)
 
 
-def _hot_route(body: Any) -> type[ServiceRoute]:  # noqa: ANN401  a model, or a union of models
+def _hot_route(body: Any, upload: _Upload | None = None) -> type[ServiceRoute]:  # noqa: ANN401  a model, or a union
     """Create a fast path for the two busiest endpoints: a valid request skips FastAPI's dependency solver.
 
     Solving dependencies and validating the response costs more time than everything else in `next` and `answers`.
     The endpoint must have exactly the parameters (services, job_id, body), with a body of this type. The endpoint's
     signature still documents the operation. If a request is not valid JSON of this type, FastAPI handles it as usual
-    and creates the error messages.
+    and creates the error messages. `upload` takes what is sent as a table.
     """
     adapter: TypeAdapter[Any] = TypeAdapter(body)
 
@@ -95,8 +99,10 @@ def _hot_route(body: Any) -> type[ServiceRoute]:  # noqa: ANN401  a model, or a 
             endpoint: _HotEndpoint = self.endpoint
 
             async def handle(request: Request) -> Response:
-                content_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-                if request.scope["query_string"] or content_type != _JSON:
+                media, has_query = content_type(request), bool(request.scope["query_string"])
+                if upload is not None and media in TABLES and not has_query and (job_id := _job_id(request)):
+                    return await upload(request.app.state.services, job_id, request)
+                if has_query or media != _JSON:
                     return await usual(request)
                 sent = await request.body()
                 if len(sent) > LARGE_BYTES:
@@ -110,6 +116,13 @@ def _hot_route(body: Any) -> type[ServiceRoute]:  # noqa: ANN401  a model, or a 
             return handle
 
     return HotRoute
+
+
+def _job_id(request: Request) -> UUID | None:
+    try:
+        return UUID(request.path_params["job"])
+    except ValueError:
+        return None
 
 
 async def next_assignments(
@@ -164,6 +177,10 @@ async def send_answers(services: ServicesOf, job_id: JobId, body: OneOrManyAnswe
     So is another `tier`. Without a name an answer needs its assignment, which tells it from the answers of others.
     With `{"answers": [...]}` each answer gets its own result or error, in order. A late answer is accepted while the
     item is open and the budget covers it.
+
+    As NDJSON or CSV you import answers that were recorded elsewhere, any number of them, all or none: `item`, `worker`,
+    `label` (or `labels`, `value`), and perhaps `tier` and `answered_at`. They cost nothing. The response is 201 with
+    `added`, `unchanged` and an `operation`; when that is done, all of them are recorded, fitted and judged.
     """
     if isinstance(body, AnswerIn):
         (outcome,) = await services.batcher.answer(job_id, [_submitted(body, "#")])
@@ -187,8 +204,12 @@ router.add_api_route(
     methods=["POST"],
     summary="Send one answer, or many",
     response_model=AnswerOut | AnswersOut,
-    responses=documented(*_ANSWER_REFUSALS, body=True),
-    route_class_override=_hot_route(OneOrManyAnswers),
+    responses={
+        201: {"model": AnswersImported, "description": "The file of recorded answers is imported"},
+        **documented(*_ANSWER_REFUSALS, body=True),
+    },
+    openapi_extra={"requestBody": {"content": DOCUMENTED_BODIES}},
+    route_class_override=_hot_route(OneOrManyAnswers, upload_answers),
 )
 
 

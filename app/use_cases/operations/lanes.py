@@ -5,6 +5,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from app.use_cases.clock import Clock
 from app.use_cases.job_locks import JobLocks
 from app.use_cases.operations.forecast import ForecastHandler
+from app.use_cases.operations.record_history import HistoryHandler
 from app.use_cases.operations.recount import RecountHandler
 from app.use_cases.operations.refit import RefitHandler
 from app.use_cases.operations.replay import ReplayHandler
@@ -19,7 +20,8 @@ CONNECTIONS = _REFITS + 3  # one each for forecasts, for replays and for the swe
 def create_runner(database: AsyncEngine, clock: Clock, job_locks: JobLocks) -> BackgroundRunner:
     """Build the runner with all its handlers; `database` should have `CONNECTIONS` connections.
 
-    Recounts, new prices and refits share a lane, in this order: a refit from votes that will change is wasted.
+    Recounts, imported answers, new prices and refits share a lane, in this order: a refit from votes that will change
+    is wasted.
     """
     refits, forecasts, replays = WorkerProcess(), WorkerProcess(), WorkerProcess()
     return BackgroundRunner(
@@ -27,7 +29,12 @@ def create_runner(database: AsyncEngine, clock: Clock, job_locks: JobLocks) -> B
         [
             Lane(
                 "upkeep",
-                [RecountHandler(clock, job_locks), RepriceHandler(clock, job_locks), RefitHandler(clock, refits)],
+                [
+                    RecountHandler(clock, job_locks),
+                    HistoryHandler(clock, job_locks),
+                    RepriceHandler(clock, job_locks),
+                    RefitHandler(clock, refits),
+                ],
                 refits,
                 jobs_at_once=_REFITS,
             ),

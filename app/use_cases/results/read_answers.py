@@ -35,7 +35,13 @@ class AnswerSet:
         async with self.database.connect() as connection:
             await load_job(connection, self.job.job_id)  # raises if the job was deleted, which ends an export
             found = await page_of_answers(
-                connection, self.job.job_id, after=after, until=self.job.answers, most=most + 1, only=self.only
+                connection,
+                self.job.job_id,
+                after=after,
+                until=self.job.answers,
+                most=most + 1,
+                only=self.only,
+                in_time=not self.job.imported,
             )
         page, more = found[:most], found[most:]
         return AnswerPage(page, page[-1].answer_id if more else None)

@@ -1,0 +1,1 @@
+"""Recorded answers over HTTP: NDJSON and CSV."""

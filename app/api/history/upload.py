@@ -1,0 +1,57 @@
+"""Receive a file of recorded answers."""
+
+import json
+from http import HTTPStatus
+from typing import Any
+from uuid import UUID
+
+from fastapi import Request, Response
+
+from app.api.history.csv_answers import csv_answers
+from app.api.history.schemas import AnswersImported, HistoryAnswerIn
+from app.api.http.content_type import CSV, content_type
+from app.api.http.middleware import lift_time_limit
+from app.api.http.services import Services
+from app.api.items.json_items import line_items
+from app.api.items.parsed_items import RowKind
+from app.api.items.uploads import spooled
+from app.use_cases.history.import_answers import AnswerDraft, import_answers
+
+_ROWS = [
+    {"item": "i1", "worker": "w1", "label": "cat", "answered_at": "2026-01-05T09:00:00Z"},
+    {"item": "i1", "worker": "w2", "label": "dog"},
+]
+DOCUMENTED_BODIES: dict[str, Any] = {
+    "application/x-ndjson": {
+        "schema": {"type": "string", "description": "Recorded answers, one JSON object per line"},
+        "example": "".join(json.dumps(row) + "\n" for row in _ROWS),
+    },
+    CSV: {
+        "schema": {"type": "string", "description": "One recorded answer per row, below a header row"},
+        "example": "item,worker,label,answered_at\ni1,w1,cat,2026-01-05T09:00:00Z\ni1,w2,dog,\n",
+    },
+}
+
+
+def _draft(row: HistoryAnswerIn, line: int | None) -> AnswerDraft:
+    assert line is not None  # noqa: S101  both formats have lines
+    return AnswerDraft(row.item, row.worker, row.tier, row.label, row.labels, row.value, row.answered_at, line)
+
+
+_ANSWERS = RowKind("answer", HistoryAnswerIn, _draft)
+
+
+async def upload_answers(services: Services, job_id: UUID, request: Request) -> Response:
+    """Import recorded answers, all or none; they are recorded and judged in the background."""
+    reader, slots = csv_answers if content_type(request) == CSV else line_items, services.import_slots
+    async with (
+        spooled(request, services.settings.max_item_bytes) as spool,
+        slots.job_locks.of(job_id),
+        slots.large if spool.is_large else slots.small,
+    ):
+        lift_time_limit(request)
+        done = await import_answers(services.database, job_id, spool.drafts(reader, _ANSWERS), services.clock())
+    services.runner.begin(job_id)
+    operation = None if done.operation is None else str(done.operation.operation_id)
+    body = AnswersImported(added=done.added, unchanged=done.unchanged, operation=operation)
+    return Response(body.model_dump_json(), status_code=HTTPStatus.CREATED, media_type="application/json")
