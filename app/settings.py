@@ -34,6 +34,7 @@ class Settings(BaseSettings):
     max_answers_bytes: Annotated[int, Field(ge=1024)] = 16 * 1024**2
     max_item_bytes: Annotated[int, Field(ge=1024)] = 64 * 1024**2
     max_import_bytes: Annotated[int, Field(ge=1024)] = 4 * 1024**3
+    max_history_answers: Annotated[int, Field(ge=1)] = 10_000_000
     request_seconds: Annotated[float, Field(gt=0)] = 60.0
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     sweep_seconds: Annotated[float, Field(gt=0)] = 1.0

@@ -11,10 +11,11 @@ from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.policy.answers import Said
+from app.policy.core.decision import Decision, Reason
 from app.store.driver import fetch
 from app.store.staging import copy_text, escaped
 
-IMPORTED = "imported"  # the reason's code of a verdict that nobody waited for
+_NOBODY_WAITED = Reason("imported", "The answer was imported with others; the item was judged afterwards.")
 _MANY = 1000  # rows; for more, the planner needs statistics
 _MOST_NAMED = 20
 _PAGE_ITEMS = 1000
@@ -200,8 +201,8 @@ async def record_waiting(
     connection: AsyncConnection, job_id: UUID, *, after: int, last: int, answers: int
 ) -> list[NewAnswer]:
     """Turn the waiting answers on these items into answers of the job, numbered from the present number on."""
-    reason = {"code": IMPORTED, "message": "The answer was imported with others; the item was judged afterwards."}
-    verdict = json.dumps({"decision": "continue", "reason": reason, "label": None, "confidence": 0.0})
+    nothing_yet = {"decision": Decision.CONTINUE, "reason": _NOBODY_WAITED.as_json(), "label": None, "confidence": 0.0}
+    verdict = json.dumps(nothing_yet)
     rows = await fetch(connection, _RECORD, job_id, after, last, answers, verdict)
     return [NewAnswer(item, worker, label if value is None else value) for item, worker, label, value in rows]
 

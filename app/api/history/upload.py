@@ -1,6 +1,7 @@
 """Receive a file of recorded answers."""
 
 import json
+from collections.abc import Iterator, Sequence
 from http import HTTPStatus
 from typing import Any
 from uuid import UUID
@@ -15,6 +16,7 @@ from app.api.http.services import Services
 from app.api.items.json_items import line_items
 from app.api.items.parsed_items import RowKind
 from app.api.items.uploads import spooled
+from app.errors import TooLarge
 from app.use_cases.history.import_answers import AnswerDraft, import_answers
 
 _ROWS = [
@@ -41,6 +43,16 @@ def _draft(row: HistoryAnswerIn, line: int | None) -> AnswerDraft:
 _ANSWERS = RowKind("answer", HistoryAnswerIn, _draft)
 
 
+def _at_most(most: int, chunks: Iterator[Sequence[AnswerDraft]]) -> Iterator[Sequence[AnswerDraft]]:
+    """Refuse a file with too many answers: those that are kept need room on the disk of the database."""
+    answers = 0
+    for chunk in chunks:
+        answers += len(chunk)
+        if answers > most:
+            raise TooLarge(f"The file has more than {most:,} answers. Send it in several requests.")
+        yield chunk
+
+
 async def upload_answers(services: Services, job_id: UUID, request: Request) -> Response:
     """Import recorded answers, all or none; they are recorded and judged in the background."""
     reader, slots = csv_answers if content_type(request) == CSV else line_items, services.import_slots
@@ -50,7 +62,8 @@ async def upload_answers(services: Services, job_id: UUID, request: Request) -> 
         slots.large if spool.is_large else slots.small,
     ):
         lift_time_limit(request)
-        done = await import_answers(services.database, job_id, spool.drafts(reader, _ANSWERS), services.clock())
+        drafts = _at_most(services.settings.max_history_answers, spool.drafts(reader, _ANSWERS))
+        done = await import_answers(services.database, job_id, drafts, services.clock())
     services.runner.begin(job_id)
     operation = None if done.operation is None else str(done.operation.operation_id)
     body = AnswersImported(added=done.added, unchanged=done.unchanged, operation=operation)
