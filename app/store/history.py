@@ -101,13 +101,16 @@ _RECORD = """
             WITH ORDINALITY AS one (worker, tier, label, number, answered_at, place)
         WHERE NOT EXISTS (
             SELECT FROM answer a WHERE a.job_id = $1 AND a.item_id = page.item_id AND a.worker = one.worker)
+    ), recorded AS (
+        INSERT INTO answer (job_id, answer_id, item_id, worker, tier, label, value, cost, late, counted, withheld,
+            verdict, answered_at)
+        SELECT $1, $4 + row_number() OVER (ORDER BY fresh.item_id, place), fresh.item_id, fresh.worker, fresh.tier,
+            label, number, 0, false, true, coalesce(w.block ->> 'votes' = 'remove', false), $5::jsonb,
+            fresh.answered_at
+        FROM fresh LEFT JOIN worker w ON w.job_id = $1 AND w.worker = fresh.worker
+        RETURNING item_id, worker, label, value
     )
-    INSERT INTO answer (job_id, answer_id, item_id, worker, tier, label, value, cost, late, counted, withheld, verdict,
-        answered_at)
-    SELECT $1, $4 + row_number() OVER (ORDER BY fresh.item_id, place), fresh.item_id, fresh.worker, fresh.tier, label,
-        number, 0, false, true, coalesce(w.block ->> 'votes' = 'remove', false), $5::jsonb, fresh.answered_at
-    FROM fresh LEFT JOIN worker w ON w.job_id = $1 AND w.worker = fresh.worker
-    RETURNING item_id, worker, label, value"""
+    SELECT worker, array_agg(item_id), array_agg(label), array_agg(value) FROM recorded GROUP BY worker"""
 _RELEASE = """
     UPDATE assignment a SET state = 'released' FROM unnest($2::bigint[], $3::text[]) AS sent (item_id, worker)
     WHERE a.job_id = $1 AND a.state = 'live' AND a.item_id = sent.item_id AND a.worker = sent.worker
@@ -134,12 +137,12 @@ class WrongRow(NamedTuple):
     worker: str | None
 
 
-class NewAnswer(NamedTuple):
-    """An imported answer that was just recorded."""
+class NewAnswers(NamedTuple):
+    """A worker's imported answers that were just recorded."""
 
-    item_id: int
     worker: str
-    said: Said
+    items: Sequence[int]
+    said: Sequence[Said]  # about each of these items
 
 
 async def empty_staged_answers(connection: AsyncConnection) -> None:
@@ -188,6 +191,7 @@ async def keep_new(connection: AsyncConnection, job_id: UUID) -> int:
         await fetch(connection, _DELETE_KNOWN, job_id)
     added: int = (await fetch(connection, _COUNT))[0]["count"]
     await fetch(connection, _KEEP, job_id)
+    await connection.execute(text("TRUNCATE staged_answer"))  # else the commit would do it under the job's lock
     return added
 
 
@@ -199,12 +203,12 @@ async def end_of_page(connection: AsyncConnection, job_id: UUID, after: int) -> 
 
 async def record_waiting(
     connection: AsyncConnection, job_id: UUID, *, after: int, last: int, answers: int
-) -> list[NewAnswer]:
+) -> list[NewAnswers]:
     """Turn the waiting answers on these items into answers of the job, numbered from the present number on."""
     nothing_yet = {"decision": Decision.CONTINUE, "reason": _NOBODY_WAITED.as_json(), "label": None, "confidence": 0.0}
     verdict = json.dumps(nothing_yet)
     rows = await fetch(connection, _RECORD, job_id, after, last, answers, verdict)
-    return [NewAnswer(item, worker, label if value is None else value) for item, worker, label, value in rows]
+    return [NewAnswers(worker, items, labels if None in values else values) for worker, items, labels, values in rows]
 
 
 async def release_pairs(

@@ -208,7 +208,7 @@ async def delete_item(services: ServicesOf, job_id: JobId, key: ItemPath) -> Non
     worker holds at the moment is refused with `item-assigned`. Deleting it again answers 404 `item-unknown`: if a
     response was lost, that means the same as 204. The key can then be added again.
     """
-    async with services.job_locks.of(job_id):
+    async with services.import_slots.job_locks.of(job_id), services.job_locks.of(job_id):
         await changing.delete_item(services.database, job_id, key, services.clock)
 
 

@@ -16,6 +16,7 @@ from app.errors import ItemAssigned, ItemHasAnswers, ItemUnknown
 from app.policy.core.policy import Uses
 from app.store.items import change_content, delete_one, find_item, least_cost_of, save_decisions
 from app.store.jobs import lock_job, save_forecast, save_ledger
+from app.store.staging import lock_imports
 from app.store.workers import begin_workers
 from app.use_cases.clock import Clock
 from app.use_cases.items.add_items import ItemDraft, content_of, refuse_too_many_numbers, with_feature_length
@@ -60,8 +61,9 @@ async def change_item(
 
 
 async def delete_item(database: AsyncEngine, job_id: UUID, key: str, clock: Clock) -> None:
-    """Delete an item without answers; its number is not used again."""
+    """Delete an item without answers; its number is not used again. It waits for an import, which may bring some."""
     async with database.begin() as connection:
+        await lock_imports(connection, job_id)
         job, item = await _untouched(connection, job_id, key, clock())
         await delete_one(connection, job_id, item.item_id)
         job = _counted_decision(_counted(job, item, -1), item, -1)

@@ -1,7 +1,6 @@
 """Record imported answers in the background: a page of items at a time, with their votes counted and judged."""
 
 import asyncio
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from uuid import UUID
@@ -10,7 +9,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.domain.item import ItemRow
 from app.domain.job import Job
-from app.store.history import NewAnswer, end_of_page, record_waiting, release_pairs
+from app.store.history import NewAnswers, end_of_page, record_waiting, release_pairs
 from app.store.item_decisions import item_rows_of
 from app.store.items import drop_opinions
 from app.store.jobs import load_job, lock_job, save_ledger
@@ -53,23 +52,24 @@ class HistoryHandler:
                 return None
             new = await record_waiting(connection, job_id, after=after, last=last, answers=job.answers)
             if new:
-                job = replace(job, answers=job.answers + len(new), imported=job.imported + len(new))
+                recorded = sum(len(one.items) for one in new)
+                job = replace(job, answers=job.answers + recorded, imported=job.imported + recorded)
                 await save_ledger(connection, await self._counted(connection, job, new))
             return last
 
-    async def _counted(self, connection: AsyncConnection, job: Job, new: Sequence[NewAnswer]) -> Job:
+    async def _counted(self, connection: AsyncConnection, job: Job, new: Sequence[NewAnswers]) -> Job:
         """Count new answers of a locked job and judge their items; returns the job, which the caller must save.
 
         Whoever held one of these items and has answered it elsewhere no longer holds it.
         """
         job_id, now = job.job_id, self.clock()
-        item_ids = sorted({one.item_id for one in new})
-        if job.reserved:
-            ended = await release_pairs(connection, job_id, [one.item_id for one in new], [one.worker for one in new])
-            job = await return_assignments(connection, job, ended)
-        for worker in {one.worker for one in new}:
-            for place in job.replaced_by(worker):
-                await drop_opinions(connection, job_id, place, [one.item_id for one in new if one.worker == worker])
+        item_ids = sorted({item_id for one in new for item_id in one.items})
+        if job.assignments:
+            items, workers = zip(*((item_id, one.worker) for one in new for item_id in one.items), strict=True)
+            job = await return_assignments(connection, job, await release_pairs(connection, job_id, items, workers))
+        for one in new:
+            for place in job.replaced_by(one.worker):
+                await drop_opinions(connection, job_id, place, one.items)
         rows = await item_rows_of(connection, job_id, item_ids)
         scores = await save_tallies(connection, job_id, _tallies(job, new, rows))
         job = await rebuild_items(connection, job, item_ids, now)
@@ -77,15 +77,14 @@ class HistoryHandler:
         return replace(job, recounts=job.recounts + 1)
 
 
-def _tallies(job: Job, new: Sequence[NewAnswer], rows: Sequence[ItemRow]) -> list[Tally]:
+def _tallies(job: Job, new: Sequence[NewAnswers], rows: Sequence[ItemRow]) -> list[Tally]:
     """Return what the answers add to each worker's row: how many there are and, on gold, how many are right."""
     truths = {
         row.item_id: row.gold if row.gold_value is None else row.gold_value for row in rows if row.gold is not None
     }
-    tallies = {worker: Tally(worker, answers=answers) for worker, answers in Counter(one.worker for one in new).items()}
-    for item_id, worker, said in new:
-        truth = truths.get(item_id)
-        if truth is not None:
-            tallies[worker].gold_asked += 1
-            tallies[worker].gold_right += job.policy.agrees(said, truth)
-    return list(tallies.values())
+    tallies = []
+    for worker, items, said in new:
+        checked = [(one, truths[item_id]) for item_id, one in zip(items, said, strict=True) if item_id in truths]
+        right = sum(job.policy.agrees(one, truth) for one, truth in checked)
+        tallies.append(Tally(worker, answers=len(items), gold_asked=len(checked), gold_right=right))
+    return tallies

@@ -6,13 +6,16 @@ from datetime import UTC, datetime
 from uuid import UUID
 
 import httpx
+import numpy as np
 import pytest
 from sqlalchemy import text
 
+from app.domain.item import STATE_AFTER
 from app.use_cases.history.import_answers import AnswerDraft, import_answers
 from tests.api.crowds import CROWD, LABELS, all_answers, refit
 from tests.jobs import ANSWERS, KINDS, LEARNING, JobClient
 from tests.promises.invariants import broken_invariants
+from tests.promises.replay import Replay, history_of
 from tests.waiting import finished
 
 CSV, NDJSON = "text/csv", "application/x-ndjson"
@@ -82,6 +85,39 @@ async def test_what_is_exported_can_be_imported(new_job, database, kind):
     before, after = await items_of(first), await items_of(second)
     for name in ("key", "votes", "confidence", "state"):
         assert [one[name] for one in after] == [one[name] for one in before], name
+
+
+@pytest.mark.parametrize(
+    "model",
+    [{"kind": "anonymous"}, {"kind": "tiers"}],
+    ids=lambda it: it["kind"],
+)
+async def test_items_end_as_the_engine_says(new_job, database, model):
+    """Where nothing is learned about workers, every item is as after the same answers one by one, in their order."""
+    requirement = {"kind": "ratio"} if model["kind"] == "anonymous" else {"kind": "posterior"}
+    aggregation = {"kind": "majority"} if model["kind"] == "anonymous" else {"kind": "model"}
+    job = await new_job(items=12, worker_model=model, requirement=requirement, aggregation=aggregation)
+    tiers = [""] if model["kind"] == "anonymous" else ["good", "bad", ""]
+    lines = [
+        f"i{n},w{w},{LABELS[(n * w) % 5 % 2]}{',' + tiers[(n + w) % 3] if tiers[1:] else ''}\n"
+        for w in range(7)
+        for n in range(1, 13)
+    ]
+    await imported(job, f"item,worker,label{',tier' if tiers[1:] else ''}\n" + "".join(lines))
+    history = await history_of(database, job.id)
+    engine, skill_of = history.engine, history.policy.worker_model
+    for item in history.items:
+        context = Replay(engine, [item]).context[item.item_id]
+        state = engine.initial(context)
+        for answer in (one for one in history.answers if one.item_id == item.item_id):
+            skill = skill_of.skill_of(answer.tier) if answer.tier else engine.newcomer()
+            state, _ = engine.learn(state, context, skill[None, :], np.array([answer.label]))
+        judged = engine.judge(state, context)
+        verdict = engine.verdict(judged, 0)
+        assert state.votes[0].tolist() == item.votes
+        assert state.model_state[0].tolist() == pytest.approx(item.model_state)
+        assert (verdict.label, STATE_AFTER[verdict.decision]) == (item.label, item.state)
+        assert (judged.confidence[0], judged.priority[0]) == pytest.approx((item.confidence, item.priority))
 
 
 async def test_skills_are_learned_from_them(new_job, database):
