@@ -92,15 +92,14 @@ _LAST_OF_PAGE = f"""
     FROM (SELECT item_id, sum(cardinality(workers)) OVER (ORDER BY item_id) AS total
           FROM (SELECT item_id, workers FROM imported_answers WHERE job_id = $1 AND item_id > $2
                 ORDER BY item_id LIMIT {_PAGE_ITEMS}) AS first_items) AS page"""
-# What the worker has answered meanwhile stays. The votes of a worker whose votes are removed do not count here either.
+# The votes of a worker whose votes are removed do not count here either.
 _RECORD = """
     WITH page AS (
         DELETE FROM imported_answers WHERE job_id = $1 AND item_id > $2 AND item_id <= $3 RETURNING *
     ), fresh AS MATERIALIZED (
         SELECT page.item_id, one.* FROM page, unnest(workers, tiers, labels, numbers, answered_at)
             WITH ORDINALITY AS one (worker, tier, label, number, answered_at, place)
-        WHERE NOT EXISTS (
-            SELECT FROM answer a WHERE a.job_id = $1 AND a.item_id = page.item_id AND a.worker = one.worker)
+        {unless}
     ), recorded AS (
         INSERT INTO answer (job_id, answer_id, item_id, worker, tier, label, value, cost, late, counted, withheld,
             verdict, answered_at)
@@ -111,6 +110,10 @@ _RECORD = """
         RETURNING item_id, worker, label, value
     )
     SELECT worker, array_agg(item_id), array_agg(label), array_agg(value) FROM recorded GROUP BY worker"""
+# What the worker has answered meanwhile stays. By the numbers of items, so that a page does not scan the whole job.
+_UNLESS_ANSWERED = """WHERE NOT EXISTS (
+            SELECT FROM answer a WHERE a.job_id = $1 AND a.item_id > $2 AND a.item_id <= $3
+                AND a.item_id = page.item_id AND a.worker = one.worker)"""
 _RELEASE = """
     UPDATE assignment a SET state = 'released' FROM unnest($2::bigint[], $3::text[]) AS sent (item_id, worker)
     WHERE a.job_id = $1 AND a.state = 'live' AND a.item_id = sent.item_id AND a.worker = sent.worker
@@ -202,12 +205,16 @@ async def end_of_page(connection: AsyncConnection, job_id: UUID, after: int) -> 
 
 
 async def record_waiting(
-    connection: AsyncConnection, job_id: UUID, *, after: int, last: int, answers: int
+    connection: AsyncConnection, job_id: UUID, *, after: int, last: int, answers: int, others: bool
 ) -> list[NewAnswers]:
-    """Turn the waiting answers on these items into answers of the job, numbered from the present number on."""
+    """Turn the waiting answers on these items into answers of the job, numbered from the present number on.
+
+    `others` says whether the job may have answers that were not imported, and so not compared with these.
+    """
     nothing_yet = {"decision": Decision.CONTINUE, "reason": _NOBODY_WAITED.as_json(), "label": None, "confidence": 0.0}
     verdict = json.dumps(nothing_yet)
-    rows = await fetch(connection, _RECORD, job_id, after, last, answers, verdict)
+    statement = _RECORD.format(unless=_UNLESS_ANSWERED if others else "")
+    rows = await fetch(connection, statement, job_id, after, last, answers, verdict)
     return [NewAnswers(worker, items, labels if None in values else values) for worker, items, labels, values in rows]
 
 

@@ -50,7 +50,8 @@ class HistoryHandler:
             last = await end_of_page(connection, job_id, after)
             if last is None:
                 return None
-            new = await record_waiting(connection, job_id, after=after, last=last, answers=job.answers)
+            others = job.answers > job.imported
+            new = await record_waiting(connection, job_id, after=after, last=last, answers=job.answers, others=others)
             if new:
                 recorded = sum(len(one.items) for one in new)
                 job = replace(job, answers=job.answers + recorded, imported=job.imported + recorded)
