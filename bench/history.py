@@ -15,29 +15,15 @@ from pathlib import Path
 
 import asyncpg
 import httpx
+from harness.job_lock import longest_wait
 from harness.serving import MemoryWatch, the_service
 
 from app.store.connection import migrate
 from app.store.embedded import embedded_postgres
 
-LOCK = "SELECT FROM job WHERE job_id = $1 FOR NO KEY UPDATE"
 COLUMNS = "job_id, answer_id, item_id, worker, label, cost, late, counted, verdict, answered_at"
 OFTEN = 0.05
 FITTED = 0.3  # the progress of a refit that has fitted the answers and begins to judge items
-
-
-async def longest_wait(url: str, job: str, done: asyncio.Event) -> float:
-    """The longest wait for the job's lock, in seconds."""
-    connection = await asyncpg.connect(url)
-    longest = 0.0
-    while not done.is_set():
-        started = time.perf_counter()
-        async with connection.transaction():
-            await connection.execute(LOCK, job)
-        longest = max(longest, time.perf_counter() - started)
-        await asyncio.sleep(0.005)
-    await connection.close()
-    return longest
 
 
 def write_answers(path: Path, answers: int, items: int, workers: int) -> None:

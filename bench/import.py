@@ -14,6 +14,7 @@ from pathlib import Path
 
 import asyncpg
 import httpx
+from harness.job_lock import longest_wait
 from harness.serving import MemoryWatch, the_service
 
 from app.store.connection import migrate
@@ -23,21 +24,6 @@ COLUMNS = (
     "item_id, key, payload, cost, gold, prior, features, state, votes, model_state, tier, priority, tie_break, "
     "max_open_assignments, open_assignments, label, confidence, progress, reason"
 )
-LOCK = "SELECT FROM job WHERE job_id = $1 FOR NO KEY UPDATE"
-
-
-async def longest_wait(url: str, job: str, done: asyncio.Event) -> float:
-    """The longest wait for the job's lock, in seconds."""
-    connection = await asyncpg.connect(url)
-    longest = 0.0
-    while not done.is_set():
-        started = time.perf_counter()
-        async with connection.transaction():
-            await connection.execute(LOCK, job)
-        longest = max(longest, time.perf_counter() - started)
-        await asyncio.sleep(0.005)
-    await connection.close()
-    return longest
 
 
 def write_items(path: Path, items: int) -> None:
