@@ -103,18 +103,19 @@ class BodyLimit:
     def __init__(self, app: ASGIApp, sizes: BodySizes) -> None:
         self.app = app
         self.sizes = sizes
+        self.always = min(sizes.usual, sizes.answers, sizes.imports)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        received, most = 0, self._most(scope)
+        received = 0
 
         async def counted() -> Message:
             nonlocal received
             message = await receive()
             received += len(message.get("body", b""))
-            if received > most:
+            if received > self.always and received > (most := self._most(scope)):
                 raise HTTPException(
                     TooLarge.status, f"The body has more than {most:,} bytes. Send it in several requests."
                 )

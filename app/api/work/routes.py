@@ -11,7 +11,7 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 from app.api.history.schemas import AnswersImported
 from app.api.history.upload import DOCUMENTED_BODIES, upload_answers
 from app.api.http.common_schemas import ReasonOut
-from app.api.http.content_type import TABLES, content_type
+from app.api.http.content_type import TABLES
 from app.api.http.json_body import LARGE_BYTES
 from app.api.http.pagination import Cursor, Limit, after_number, cursor_of
 from app.api.http.problems import current_request_id, documented, problem_of
@@ -99,7 +99,8 @@ def _hot_route(body: Any, upload: _Upload | None = None) -> type[ServiceRoute]: 
             endpoint: _HotEndpoint = self.endpoint
 
             async def handle(request: Request) -> Response:
-                media, has_query = content_type(request), bool(request.scope["query_string"])
+                media = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+                has_query = bool(request.scope["query_string"])
                 if upload is not None and media in TABLES and not has_query and (job_id := _job_id(request)):
                     return await upload(request.app.state.services, job_id, request)
                 if has_query or media != _JSON:

@@ -25,7 +25,6 @@ from app.store.history import (
     stage_answers,
 )
 from app.store.jobs import load_job, lock_job
-from app.store.operations import waiting_operation
 from app.store.staging import lock_imports
 from app.use_cases.operations.operation_lifecycle import create_operation
 from app.use_cases.operations.refit import REFIT
@@ -98,9 +97,11 @@ async def _import_answers(
 
 
 async def _requested_refit(connection: AsyncConnection, job_id: UUID, now: datetime) -> Operation:
-    """Request the refit that follows when all answers are recorded; the job is locked from here on."""
-    job = await lock_job(connection, job_id)
-    return await waiting_operation(connection, job_id, REFIT) or await create_operation(connection, job, REFIT, now)
+    """Request the refit that follows when all answers are recorded; the job is locked from here on.
+
+    Not a refit that waits already: it may begin before these answers are committed.
+    """
+    return await create_operation(connection, await lock_job(connection, job_id), REFIT, now)
 
 
 async def _stage(connection: AsyncConnection, job: Job, chunks: Iterator[Sequence[AnswerDraft]], now: datetime) -> int:
