@@ -33,6 +33,11 @@ DOCUMENTED_BODIES: dict[str, Any] = {
         "example": "item,worker,label,answered_at\ni1,w1,cat,2026-01-05T09:00:00Z\ni1,w2,dog,\n",
     },
 }
+DOCUMENTED_RESPONSE: dict[str, Any] = {
+    "model": AnswersImported,
+    "description": "The file of recorded answers is imported",
+    "content": {"application/json": {"example": {"added": 2, "unchanged": 0, "operation": "1"}}},
+}
 
 
 def _draft(row: HistoryAnswerIn, line: int | None) -> AnswerDraft:

@@ -117,8 +117,9 @@ def _add_examples(operation: Node) -> None:
     if "request" in found:
         _show(operation["requestBody"]["content"]["application/json"], found, "request")
     for status, response in operation["responses"].items():
-        if status.startswith("2") and "application/json" in response.get("content", {}) and "response" in found:
-            _show(response["content"]["application/json"], found, "response")
+        content = response.get("content", {}).get("application/json")
+        if status.startswith("2") and content is not None and "example" not in content and "response" in found:
+            _show(content, found, "response")
 
 
 def _show(content: Node, found: Node, part: str) -> None:

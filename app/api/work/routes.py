@@ -2,14 +2,14 @@
 
 from collections.abc import Awaitable, Callable
 from datetime import timedelta
+from http import HTTPStatus
 from typing import Annotated, Any, Final
 from uuid import UUID
 
 from fastapi import APIRouter, Body, Depends, Path, Query, Request, Response
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
-from app.api.history.schemas import AnswersImported
-from app.api.history.upload import DOCUMENTED_BODIES, upload_answers
+from app.api.history.upload import DOCUMENTED_BODIES, DOCUMENTED_RESPONSE, upload_answers
 from app.api.http.common_schemas import ReasonOut
 from app.api.http.content_type import TABLES
 from app.api.http.json_body import LARGE_BYTES
@@ -206,7 +206,7 @@ router.add_api_route(
     summary="Send one answer, or many",
     response_model=AnswerOut | AnswersOut,
     responses={
-        201: {"model": AnswersImported, "description": "The file of recorded answers is imported"},
+        HTTPStatus.CREATED.value: DOCUMENTED_RESPONSE,
         **documented(*_ANSWER_REFUSALS, body=True),
     },
     openapi_extra={"requestBody": {"content": DOCUMENTED_BODIES}},
