@@ -11,8 +11,8 @@ import pytest
 from tests.docs.pages import PROJECT, text_of
 
 PAGE = PROJECT / "docs" / "explanation" / "architecture.md"
-MOST_OF_THE_SERVICE = 17  # modules of the api, the use cases, the store and the domain
-MOST_OF_ALL = 26  # with the arithmetic of the default policy
+MOST_OF_THE_SERVICE = 18  # modules of the api, the use cases, the store and the domain
+MOST_OF_ALL = 28  # with the arithmetic of the default policy
 WAY_OF_A_VOTE = [
     "app.use_cases.work.batching",
     "app.store.jobs",

@@ -51,9 +51,9 @@ from app.errors import (
     shortened,
 )
 from app.policy.core.text import Key
+from app.use_cases.work.entering import RecordedAnswer
 from app.use_cases.work.held_assignments import Extend, Return, read_assignments
 from app.use_cases.work.ledger import SubmittedAnswer, number_in
-from app.use_cases.work.record import RecordedAnswer
 
 router = APIRouter(prefix="/v1/jobs/{job}", tags=["work"], route_class=ServiceRoute)
 

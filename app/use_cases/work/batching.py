@@ -21,10 +21,11 @@ from app.store.jobs import lock_job, save_ledger
 from app.use_cases.clock import Clock
 from app.use_cases.operations.runner import BackgroundRunner
 from app.use_cases.work.assign import assign_next
+from app.use_cases.work.entering import Outcome
 from app.use_cases.work.expected_prices import follow_prices
 from app.use_cases.work.held_assignments import AssignmentChange, Extend, Return, change_assignments, return_assignments
 from app.use_cases.work.ledger import SubmittedAnswer
-from app.use_cases.work.record import Outcome, record_answers
+from app.use_cases.work.record import record_answers
 
 MOST_PER_BATCH = 1000  # answers, requested assignments and changes in one transaction
 BUSY_BATCH = 8  # requests: after a batch of this size, more requests come soon ...

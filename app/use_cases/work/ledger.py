@@ -152,13 +152,6 @@ class Ledger:
             gold_items=self.job.gold_items + len(self.promoted) - len(self.demoted),
         )
 
-    def item_of(self, submission: SubmittedAnswer) -> int | None:
-        """Return the number of the item of a submission; None if there is none."""
-        if submission.assignment is None:
-            return self.item_ids.get(submission.item or "")
-        assignment = self.assignments.get(submission.number or 0)
-        return None if assignment is None else assignment.item_id
-
     def find_vote(self, submission: SubmittedAnswer) -> Vote:
         """Find the item, worker and assignment of a submission; raises the error for its sender."""
         item, worker, assignment = self._find_rows(submission)
@@ -188,6 +181,11 @@ class Ledger:
                 errors=(FieldError(f"{submission.pointer}/item", "Must be the key of an item of this job"),),
             )
         return self.items[item_id], submission.worker, self.assignments_of.get((item_id, submission.worker))
+
+    def may_be_truth(self, vote: Vote) -> bool:
+        """Whether the answer may be the truth about its item, by who gives it and for which assignment."""
+        audited = vote.assignment is not None and vote.assignment.audit_id is not None
+        return audited or self.known(vote.worker).trusted
 
     def known(self, worker: str | None) -> Worker:
         return self.workers.get(worker or "", UNKNOWN_WORKER)
