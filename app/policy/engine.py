@@ -39,18 +39,17 @@ class Judgement:
     progress: Array  # (items,) expected completeness, 0..1
     confidence: Array  # (items,) how likely the leading label is the right one
 
-    def row(self, item: int) -> "Judgement":
-        """The judgement of one item alone."""
-        one = slice(item, item + 1)
+    def rows(self, which: Index) -> "Judgement":
+        """The judgement of these items alone."""
         return Judgement(
-            belief=self.belief.rows(one),
-            winner=self.winner[one],
-            closed=self.closed[one],
-            tier=self.tier[one],
-            priority=self.priority[one],
-            max_open_assignments=self.max_open_assignments[one],
-            progress=self.progress[one],
-            confidence=self.confidence[one],
+            belief=self.belief.rows(which),
+            winner=self.winner[which],
+            closed=self.closed[which],
+            tier=self.tier[which],
+            priority=self.priority[which],
+            max_open_assignments=self.max_open_assignments[which],
+            progress=self.progress[which],
+            confidence=self.confidence[which],
         )
 
 

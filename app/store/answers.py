@@ -1,11 +1,11 @@
 """Answers, in the order in which they were committed."""
 
-import json
 from collections.abc import Collection, Sequence
 from datetime import datetime, timedelta
 from uuid import UUID
 
 from asyncpg import Record
+from pydantic_core import to_json
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.domain.answer import ALL_ANSWERS, Answer, AnswerFilter, AnswerRecord, CountedVote, voter_of
@@ -60,7 +60,7 @@ _CLOCKS_DIFFER = timedelta(minutes=1)  # at most, between two replicas: times ar
 
 
 async def insert_answers(connection: AsyncConnection, job_id: UUID, new: Sequence[Answer]) -> None:
-    verdicts = [json.dumps(row.verdict) for row in new]
+    verdicts = [to_json(row.verdict).decode() for row in new]
     values = [row.said if isinstance(row.said, float) else None for row in new]
     labels = [0 if value is not None else row.said for row, value in zip(new, values, strict=True)]
     before, after = _NAMES[: _NAMES.index("label")], _NAMES[_NAMES.index("value") + 1 :]

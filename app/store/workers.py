@@ -243,6 +243,8 @@ _SAVE_TALLIES = f"""
     RETURNING {_SCORE}"""
 # Each vote is scored at most once against its item's final label, and only if the label would win without it, unless $4
 # is true. `scored` is the last answer of the item that was scored. Answers on gold items were scored when they arrived.
+# `+ 0` hides the answers' numbers from the planner: without statistics it took their index, and so read all answers of
+# the job for each item (168 ms instead of 12 for 207 items of a job with 12,000 answers).
 # The scores go through arrays, because the planner expects several rows of `unnest`: else it may compute all scores for
 # each worker.
 _SCORE_VOTES = f"""
@@ -251,7 +253,7 @@ _SCORE_VOTES = f"""
         FROM item i JOIN answer a ON a.job_id = i.job_id AND a.item_id = i.item_id
         WHERE i.job_id = $1 AND i.item_id = ANY ($2::bigint[]) AND a.job_id = $1 AND a.item_id = ANY ($2)
             AND i.state = 'resolved' AND i.gold IS NULL
-            AND a.answer_id > i.scored AND a.counted AND NOT a.withheld AND a.worker IS NOT NULL
+            AND a.answer_id + 0 > i.scored AND a.counted AND NOT a.withheld AND a.worker IS NOT NULL
             AND (a.label <> i.label OR $4::boolean OR i.votes[i.label + 1] - 1 > coalesce((
                 SELECT max(vote) FROM unnest(i.votes) WITH ORDINALITY AS other (vote, place)
                 WHERE place <> i.label + 1), 0))

@@ -58,7 +58,8 @@ AmountOut = Annotated[
 SHARE_BOUNDS = Field(json_schema_extra={"minimum": 0, "maximum": 1})
 Share = Annotated[float, PlainSerializer(lambda share: round(share, 4), return_type=float), SHARE_BOUNDS]
 # A belief about one item: 0.999 and 0.9999 are different.
-Probability = Annotated[float, PlainSerializer(partial(round, ndigits=6), return_type=float), SHARE_BOUNDS]
+rounded_share = partial(round, ndigits=6)  # as probabilities are shown
+Probability = Annotated[float, PlainSerializer(rounded_share, return_type=float), SHARE_BOUNDS]
 # As exact as six digits: prices may be far below 1.
 SixDigits = Annotated[float, PlainSerializer(lambda number: float(f"{number:.6g}"), return_type=float)]
 Number = Annotated[float, PlainSerializer(lambda number: round(number, 4), return_type=float)]

@@ -46,6 +46,7 @@ class ItemFacts:
 
 Judged = tuple[ItemDecision, Verdict]
 _MOST_NUMBERS = 1_000_000  # new items times labels that are judged together: a few arrays of 8 MB
+_WORDED_TOGETHER = 16  # to take one row apart costs more than to look at so many
 Row = TypeVar("Row", bound=ItemRow | Item)
 
 
@@ -198,13 +199,22 @@ def judge_as_first_vote(engine: Engine, item: Item, skill: Array, said: Said) ->
     return decision, verdict
 
 
-def keep_closed(known: ItemDecision, judged: ItemDecision, *, corrects: bool) -> ItemDecision:
-    """Return the new decision, unless the item is closed and stays closed; `known` has the votes that were judged."""
+def keep_closed(known: ItemDecision, judged: ItemDecision) -> ItemDecision:
+    """Return the decision of a fit or a recount, unless the item stays closed; `known` has the judged votes."""
     before, after = known.state, judged.state
     resolved = before is ItemState.RESOLVED, after is ItemState.RESOLVED
     if resolved[0] and known.is_settled:
         return known
-    return known if stays_closed(before is ItemState.OPEN, *resolved, corrects=corrects) else judged
+    return known if stays_closed(before is ItemState.OPEN, *resolved, corrects=True) else judged
+
+
+def stay_closed(known: Sequence[ItemDecision], judged: Sequence[ItemDecision]) -> list[bool]:
+    """Return which items keep their decision after an answer."""
+    states = [(before.state, after.state) for before, after in zip(known, judged, strict=True)]
+    is_open = [before is ItemState.OPEN for before, _ in states]
+    was, is_resolved = ([state is ItemState.RESOLVED for state in column] for column in zip(*states, strict=True))
+    stays: list[bool] = stays_closed(is_open, was, is_resolved, corrects=False).tolist()
+    return stays
 
 
 def values_for(engine: Engine, items: Sequence[Item], skills: Array) -> tuple[Array, IntArray]:
@@ -223,16 +233,48 @@ def _judge_now(engine: Engine, state: State, items: Sequence[ItemFacts]) -> list
     """Ask the engine. Equal items share one verdict, so that its message is formatted once."""
     judgement = engine.judge(state, context_of(engine, items))
     votes, model_state = state.votes.astype(int).tolist(), state.model_state.tolist()
+    closed, winner = judgement.closed.tolist(), judgement.winner.tolist()
     by_chance = Uses.NUMBER in engine.requirement.uses  # the verdict may depend on the item's number
-    verdicts: dict[object, Verdict] = {}
-    found = []
+    kinds: list[object] = []
+    first: dict[object, int] = {}
     for row, item in enumerate(items):
         number = item.item_id if by_chance and any(votes[row]) else 0
-        ending = bool(judgement.closed[row]), int(judgement.winner[row])
-        kind = (*votes[row], *model_state[row], *item.kind, number, *ending)
-        if kind not in verdicts:  # only one row, because a reason may read every row that it gets
-            verdicts[kind] = engine.verdict(judgement if len(items) == 1 else judgement.row(row), 0)
-        found.append((_decision(votes[row], model_state[row], judgement, row, verdicts[kind]), verdicts[kind]))
+        kinds.append((*votes[row], *model_state[row], *item.kind, number, closed[row], winner[row]))
+        first.setdefault(kinds[row], row)
+    verdicts = dict(zip(first, _verdicts(engine, judgement, list(first.values())), strict=True))
+    numbers = [
+        each.tolist() for each in (judgement.tier, judgement.priority, judgement.max_open_assignments.astype(int))
+    ]
+    shares = judgement.confidence.tolist(), judgement.progress.tolist()
+    return [
+        (
+            ItemDecision(
+                state=STATE_AFTER[verdict.decision],
+                votes=votes[row],
+                model_state=model_state[row],
+                tier=tier,
+                priority=priority,
+                max_open_assignments=most,
+                label=verdict.label,
+                confidence=confidence,
+                progress=progress,
+                reason=verdict.reason,
+            ),
+            verdict,
+        )
+        for row, (verdict, tier, priority, most, confidence, progress) in enumerate(
+            zip((verdicts[kind] for kind in kinds), *numbers, *shares, strict=True)
+        )
+    ]
+
+
+def _verdicts(engine: Engine, judgement: Judgement, rows: Sequence[int]) -> list[Verdict]:
+    """Put these rows of a judgement into words, a few at a time, because a reason may read every row that it gets."""
+    found = []
+    for start in range(0, len(rows), _WORDED_TOGETHER):
+        some = rows[start : start + _WORDED_TOGETHER]
+        part = judgement if len(some) == len(judgement.winner) else judgement.rows(np.array(some))
+        found += [engine.verdict(part, row) for row in range(len(some))]
     return found
 
 
@@ -242,20 +284,3 @@ def _by_state_length(rows: Sequence[Row]) -> Iterable[list[Row]]:
     for row in rows:
         groups[len(row.decision.model_state)].append(row)
     return groups.values()
-
-
-def _decision(
-    votes: Sequence[int], model_state: Sequence[float], judgement: Judgement, row: int, verdict: Verdict
-) -> ItemDecision:
-    return ItemDecision(
-        state=STATE_AFTER[verdict.decision],
-        votes=votes,
-        model_state=model_state,
-        tier=int(judgement.tier[row]),
-        priority=float(judgement.priority[row]),
-        max_open_assignments=int(judgement.max_open_assignments[row]),
-        label=verdict.label,
-        confidence=float(judgement.confidence[row]),
-        progress=float(judgement.progress[row]),
-        reason=verdict.reason,
-    )

@@ -106,7 +106,7 @@ def changes_of(
     changes = []
     for was, row, judged in zip(before, after, judge_rows(engine, after), strict=True):
         stays = not reopens or row.decision.is_settled
-        decision = keep_closed(row.decision, judged, corrects=True) if stays else judged
+        decision = keep_closed(row.decision, judged) if stays else judged
         if decision != was.decision:
             holds = decision.state is ItemState.RESOLVED and decision.label == was.gold
             changes.append(DecisionChange(was.item_id, was.decision, decision, demoted=was.promoted and not holds))

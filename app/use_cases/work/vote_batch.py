@@ -15,7 +15,15 @@ from app.errors import SufficeError
 from app.policy.core.belief import Array, State
 from app.policy.core.decision import Verdict
 from app.use_cases.work.entering import Outcome, answer_to, check_vote, checks_gold, enter, pay, recorded, repeated
-from app.use_cases.work.judging import ItemFacts, judge, judge_as_first_vote, keep_closed, learn, without_opinions
+from app.use_cases.work.judging import (
+    ItemFacts,
+    Judged,
+    judge,
+    judge_as_first_vote,
+    learn,
+    stay_closed,
+    without_opinions,
+)
 from app.use_cases.work.ledger import Ledger, Vote, VoteKey, replaced_opinions
 
 
@@ -184,20 +192,24 @@ def _decide(ledger: Ledger, paid: Sequence[_PaidVote]) -> list[_DecidedVote]:
         votes, model_state = (
             np.concatenate([getattr(state, name) for state in states]) for name in ("votes", "model_state")
         )
-        items = [
-            replace(one.vote.item, open_assignments=one.vote.item.open_assignments - one.vote.under_live_assignment)
-            for one in alike
-        ]
+        items = [_returned(one.vote) for one in alike]
         judged = judge(ledger.job.engine, State(votes, model_state), [ItemFacts.of(item) for item in items])
-        for one, item, (decision, verdict) in zip(alike, items, judged, strict=True):
-            after = _DecidedVote(one.position, one.vote, *_after_vote(ledger, one, item, decision, verdict))
+        stays = stay_closed([item.decision for item in items], [decision for decision, _ in judged])
+        for one, item, new, keeps in zip(alike, items, judged, stays, strict=True):
+            after = _DecidedVote(one.position, one.vote, *_after_vote(ledger, one, item, new, stays_closed=keeps))
             ledger.items[item.item_id] = after.item
             decided.append(after)
     return decided
 
 
+def _returned(vote: Vote) -> Item:
+    """Return the item of the vote without the assignment that the vote answers."""
+    item = vote.item
+    return replace(item, open_assignments=item.open_assignments - 1) if vote.under_live_assignment else item
+
+
 def _after_vote(
-    ledger: Ledger, paid: _PaidVote, item: Item, judged: ItemDecision, verdict: Verdict
+    ledger: Ledger, paid: _PaidVote, item: Item, judged: Judged, *, stays_closed: bool
 ) -> tuple[Item, Verdict, ItemDecision]:
     """Return the item after the vote, and the verdict and the decision for the sender.
 
@@ -205,14 +217,16 @@ def _after_vote(
     to the first answer on any other item. If a check refutes gold that the crowd made, the item is no longer gold and
     may be open again.
     """
-    vote, before = paid.vote, paid.vote.item.decision
-    with_votes = replace(before, votes=judged.votes, model_state=judged.model_state)
-    kept = keep_closed(with_votes, judged, corrects=False)
+    vote, before, (kept, verdict) = paid.vote, paid.vote.item.decision, judged
+    if item.gold is not None and checks_gold(ledger, vote) and vote.said != item.gold:
+        after = replace(item, decision=kept, gold=None, promoted=False)
+    elif stays_closed:
+        kept = replace(before, votes=kept.votes, model_state=kept.model_state)
+        verdict = Verdict(DECISION_OF[before.state], before.reason, before.label)
+        after = replace(item, decision=kept)
+    else:
+        after = replace(item, decision=kept)
     if item.gold is None:
-        if kept is with_votes:
-            verdict = Verdict(DECISION_OF[before.state], before.reason, before.label)
-        return replace(item, decision=kept), verdict, kept
+        return after, verdict, kept
     seen, verdict = judge_as_first_vote(ledger.job.engine, vote.item, paid.skill, vote.said)
-    if checks_gold(ledger, vote) and vote.said != item.gold:
-        return replace(item, decision=judged, gold=None, promoted=False), verdict, seen
-    return replace(item, decision=kept), verdict, seen
+    return after, verdict, seen

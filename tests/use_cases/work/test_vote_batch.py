@@ -8,6 +8,7 @@ from uuid import UUID
 import pytest
 from sqlalchemy import text
 
+from app.api.work.schemas import AnswersOut
 from tests.depth import depth
 from tests.jobs import ANSWERS, KINDS, PLAIN_VOTES
 
@@ -107,6 +108,8 @@ def plain(result: dict) -> dict:
 async def send(job, answers: list[dict]) -> list[dict]:
     response = await job.http.post(f"{job.path}/answers", json={"answers": answers})
     assert response.status_code == 200, response.text
+    as_documented = AnswersOut.model_validate_json(response.content).model_dump_json(exclude_unset=True)
+    assert response.text == as_documented  # although no model is built for it
     return [plain(result) for result in response.json()["results"]]
 
 
