@@ -14,6 +14,7 @@ from app.policy.job_policy import JobPolicy
 from app.policy.requirements import Count, Margin, Posterior, Ratio, Requirement, Significance
 from app.policy.worker_models import Anonymous, Auto, Confusion, OneCoin, SpamFilter, Tiers, Weighted, WorkerModel
 from bench.many_labels import ALLOCATIONS, REQUIREMENTS
+from tests.depth import depth
 
 MODELS = [
     Anonymous(),
@@ -86,7 +87,7 @@ def _few(request, monkeypatch):
     monkeypatch.setattr(lookahead_module, "_FEW", request.param)
 
 
-@settings(deadline=None, max_examples=400, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(deadline=None, max_examples=depth(150, 400), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_few_labels_stand_for_all(data):
     """Every decision about an item, for every worker model, requirement and allocation."""
@@ -111,7 +112,7 @@ def test_few_labels_stand_for_all(data):
     )
 
 
-@settings(deadline=None, max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(deadline=None, max_examples=depth(80, 200), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_votes_are_added_one_by_one(data):
     """The shortfalls equal those of the plainest search, where a model learns answer by answer."""
