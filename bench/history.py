@@ -10,13 +10,13 @@ import asyncio
 import random
 import tempfile
 import time
-from collections.abc import AsyncIterator
 from pathlib import Path
 
 import asyncpg
 import httpx
 from harness.job_lock import longest_wait
 from harness.serving import MemoryWatch, the_service
+from harness.upload import pieces_of
 
 from app.store.connection import migrate
 from app.store.embedded import embedded_postgres
@@ -41,12 +41,6 @@ def write_answers(path: Path, answers: int, items: int, workers: int) -> None:
 
 async def moved(address: str, url: str, path: Path, items: int) -> tuple[str, dict[str, float]]:
     """The job, and seconds until the import is committed, recorded, fitted and judged."""
-
-    async def pieces() -> AsyncIterator[bytes]:
-        with path.open("rb") as file:
-            while piece := file.read(2**18):
-                yield piece
-
     async with httpx.AsyncClient(base_url=address, timeout=None) as client:  # noqa: S113  as long as it takes
         job = (await client.post("/v1/jobs", json={"labels": ["cat", "dog"], "budget": None})).json()["id"]
         rows = "".join(f'{{"key": "i{number}"}}\n' for number in range(items))
@@ -55,7 +49,9 @@ async def moved(address: str, url: str, path: Path, items: int) -> tuple[str, di
         done = asyncio.Event()
         waiting = asyncio.create_task(longest_wait(url, job, done))
         seconds, started = {}, time.perf_counter()
-        response = await client.post(f"/v1/jobs/{job}/answers", content=pieces(), headers={"Content-Type": "text/csv"})
+        response = await client.post(
+            f"/v1/jobs/{job}/answers", content=pieces_of(path), headers={"Content-Type": "text/csv"}
+        )
         response.raise_for_status()
         seconds["committed"] = time.perf_counter() - started
         operation = f"/v1/jobs/{job}/operations/{response.json()['operation']}"

@@ -9,13 +9,13 @@ import argparse
 import asyncio
 import tempfile
 import time
-from collections.abc import AsyncIterator
 from pathlib import Path
 
 import asyncpg
 import httpx
 from harness.job_lock import longest_wait
 from harness.serving import MemoryWatch, the_service
+from harness.upload import pieces_of
 
 from app.store.connection import migrate
 from app.store.embedded import embedded_postgres
@@ -34,19 +34,13 @@ def write_items(path: Path, items: int) -> None:
 
 async def imported(address: str, url: str, path: Path) -> tuple[str, float, float]:
     """The job, the seconds that its import took, and the longest wait for the job's lock meanwhile."""
-
-    async def pieces() -> AsyncIterator[bytes]:
-        with path.open("rb") as file:
-            while piece := file.read(2**18):
-                yield piece
-
     async with httpx.AsyncClient(base_url=address, timeout=None) as client:  # noqa: S113  as long as it takes
         job = (await client.post("/v1/jobs", json={"labels": ["cat", "dog"], "budget": None})).json()["id"]
         done = asyncio.Event()
         waiting = asyncio.create_task(longest_wait(url, job, done))
         started = time.perf_counter()
         headers = {"Content-Type": "application/x-ndjson"}
-        response = await client.post(f"/v1/jobs/{job}/items", content=pieces(), headers=headers)
+        response = await client.post(f"/v1/jobs/{job}/items", content=pieces_of(path), headers=headers)
         elapsed = time.perf_counter() - started
         done.set()
         assert response.json()["added"] == sum(1 for _ in path.open("rb")), response.text  # noqa: S101
